@@ -336,7 +336,7 @@ def tree_peak() -> float:
 def scans(table: Any) -> None:
     """How often a distribution function of three turns, and ROC and calibration, count."""
     session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
-    engine: Any = session._opened()._records._engine  # type: ignore[attr-defined]
+    engine: Any = session._opened()._engine
     asked, rows = [], engine._link.rows
 
     def counted(statement: str, *rest: Any) -> Any:

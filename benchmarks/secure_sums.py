@@ -36,7 +36,7 @@ from dpcurves.mechanisms.auto import LINEAR
 from dpcurves.noise import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import CountQuery, Read
-from dpcurves.records import Scored, open_records, tabulate
+from dpcurves.records import open_records, tabulate
 from dpcurves_sites.remote import AskedTurn
 from dpcurves_sites.secure_sum import (
     KEYS,
@@ -167,7 +167,7 @@ class _Silent(SecureSum):
 
 
 def _records(values: Any) -> Any:
-    return Scored(open_records({"x": values}, unit=EACH_RECORD, key=bytes(32)))
+    return open_records({"x": values}, unit=EACH_RECORD, key=bytes(32))
 
 
 def _no_memory() -> Any:

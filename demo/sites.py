@@ -37,7 +37,7 @@ from sqlalchemy import select
 import dpcurves as dp
 from dpcurves import display
 from dpcurves.privacy import EACH_RECORD, Neighbours, Unit
-from dpcurves.records import Scored, open_records, tabulate
+from dpcurves.records import Records, open_records, tabulate
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_sites.kept_turns import VECTORS
@@ -397,7 +397,7 @@ def exact_counts(sites: Sites, number: int, question: Any, epsilon: str) -> NDAr
     key = sites.ledger(number).dataset_key("data")
     adjacency = sites.task.terms.adjacency
     query = dp.rehearse(question, pure(epsilon), adjacency, MODEL)[0].query
-    records = Scored(open_records(str(sites.place(number) / "records.parquet"), unit=sites.unit, key=key))
+    records = Records(open_records(str(sites.place(number) / "records.parquet"), unit=sites.unit, key=key))
     try:
         return np.asarray(tabulate(records, query)).astype(np.uint64).ravel()
     finally:

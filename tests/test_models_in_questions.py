@@ -14,7 +14,7 @@ from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Axis
 from dpcurves.models import Level, Link, Power, Ranged, Term
 from dpcurves.privacy import EACH_RECORD
-from dpcurves.records import Scored, open_records
+from dpcurves.records import open_records
 
 LOSS = dp.PrivacyLoss.pure(1)
 SEX = dp.Categories("sex", ("f", "m"))
@@ -41,7 +41,7 @@ def with_scores() -> pd.DataFrame:
 @pytest.mark.parametrize("unit", [EACH_RECORD, dp.Unit("who", 2)])
 def test_all_counts_and_sums_of_a_model_are_those_of_a_column_with_its_scores(unit: dp.Unit) -> None:
     key, grid = b"k" * 32, dp.Grid(0, 1, cells=32, outside=dp.Outside.APART)
-    records = Scored(open_records(with_scores(), unit=unit, key=key))
+    records = open_records(with_scores(), unit=unit, key=key)
     classes = dp.Categories("late", (0, 1))
     for found, column in ((CARD, "risk"), (RESIDUAL, "error")):
         model, plain = (classes, Axis(found, grid)), (classes, Axis(column, grid))

@@ -209,17 +209,13 @@ def number(name: str, given: Any) -> float:
         TypeError: it is none.
         ValueError: it has more digits before its point than a double.
     """
-    if not isinstance(given, Real | Decimal) or _is_span(given):
+    kind = getattr(getattr(given, "dtype", None), "kind", "")  # a span of time, "m", is a whole number by its class
+    if not isinstance(given, Real | Decimal) or kind == "m":
         raise WrongKind(name, f"a number is needed, got {shown(given)}")
     try:
         return float(given)
     except (OverflowError, ValueError):  # the latter of NaNs that signal
         raise Refused(name, "a number that a double can hold is needed") from None
-
-
-def _is_span(given: object) -> bool:
-    """Tell whether it is a span of time, which to NumPy is a whole number by its class."""
-    return bool(getattr(getattr(given, "dtype", None), "kind", "") == "m")
 
 
 def chance(name: str, given: Any) -> float:

@@ -15,8 +15,7 @@ from typing import Any
 
 from . import display
 from .arguments import Refused, require_kind
-from .conversation import OPEN, PrivacyStatement
-from .conversation.release import ELSEWHERE
+from .conversation import ELSEWHERE, OPEN, PrivacyStatement
 from .curves.result import Released, curve_from_json
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")

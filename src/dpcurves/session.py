@@ -4,8 +4,8 @@ data."""
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator
+from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from math import sqrt
@@ -17,22 +17,20 @@ from .conversation.release import fingerprint, former
 from .curves import Question
 from .curves.question import Forewarned, paid_by
 from .curves.result import Result, required_source, warn_of
-from .ledger import Account, Allotment, Currency, Grant, Member, QuestionBudget
-from .ledger.account import LARGEST_AMOUNT
+from .ledger import LARGEST_AMOUNT, Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
 from .queries import Query
-from .strategies.choice import FIND, asked_by, look_at, names_in, note_on, unlisted_of
-from .strategies.choice import notes_on_price as names_price
+from .strategies import FIND, asked_by, look_at, names_in, note_on, unlisted_of
+from .strategies import notes_on_price as names_price
 from .strategies.row_bounds import LOOK, chosen, described, growth_of, look_at_units, notes_on_price
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
     from .data import Unlisted
     from .display import BalanceReport
-    from .ledger import Balance, Ledger, Statement
-    from .ledger.verification import Condition
-    from .records import Records, Scored
+    from .ledger import Balance, Condition, Ledger, Statement
+    from .records import Records
 
 
 # Planning a question without data, and asking it: what each turn costs, and under which request it is charged.
@@ -389,7 +387,7 @@ class Session:
         require_kind("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._dataset = _of_version(dataset, self._table)
-        self._records: dict[Unit, Scored] = {}
+        self._records: dict[Unit, Records] = {}
         self._rows: Records | None = None
         self._source = None if source is None else required_source(source)
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
@@ -636,10 +634,10 @@ class Session:
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment) -> Release:
         records = self._opened(plan.adjacency.unit)
         self._require_moment(records, grant)
-        curator = Curator(records, _Notes(self._ledger, grant, allotment.part))
+        curator = Curator(records, self._ledger.memory_of(grant, allotment.part))
         return self._trust.run(plan, [curator], allotment, self._randomness)
 
-    def _require_moment(self, records: Scored, grant: Grant) -> None:
+    def _require_moment(self, records: Records, grant: Grant) -> None:
         """Let all turns of one question see one state of the data, where the engine can tell states apart."""
         moment = records.moment
         if moment is not None and self._ledger.remember(grant, 0, {MOMENT: moment})[MOMENT] != moment:
@@ -647,19 +645,19 @@ class Session:
                 "data", "the engine's data may have changed since this request began; ask under a new request"
             )
 
-    def _opened(self, unit: Unit | None = None) -> Scored:
+    def _opened(self, unit: Unit | None = None) -> Records:
         """Records, of which so many of each unit are used; one of each, where that is not known yet."""
         unit = unit or self._unit
         unit = unit if unit.is_bounded else Unit(unit.column, 1)
         if unit not in self._records:
-            from .records import Scored, open_records
+            from .records import open_records
 
             opened = None if self._rows is None else self._rows.using(unit)  # all turns see one state of the rows
             if opened is None:
                 key = self._ledger.dataset_key(self._dataset)
                 opened = open_records(self._table, unit=unit, key=key, delimiter=self._delimiter)
                 self._rows = self._rows or opened
-            self._records[unit] = Scored(opened)
+            self._records[unit] = opened
         return self._records[unit]
 
     def _require(self, plans: Plans) -> None:
@@ -673,21 +671,6 @@ class Session:
         records = self._opened()
         if self._neighbours.knows_units and records.units() != self._units:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class _Notes:
-    """SECRET. Memory that is as durable as the ledger: it lies in it."""
-
-    ledger: Ledger
-    grant: Grant
-    part: int
-
-    def recall(self, names: Sequence[str]) -> dict[str, int]:
-        return self.ledger.recall(self.grant, self.part, names)
-
-    def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        return self.ledger.remember(self.grant, self.part, notes)
 
 
 def _trust(trust: TrustModel[Curator] | None, engine: object) -> TrustModel[Curator]:

@@ -17,10 +17,7 @@ from . import curves
 from .arguments import Exact, Refused, WrongKind, both_ends, exact, require_kind, several, shown
 from .conversation import Cuts
 from .curves import Question
-from .data import Categories, Grid, Hashed, Texts, Unlisted
-from .data.axis import Category
-from .data.grid import HUNDREDTHS, SCORES, UNIT_INTERVAL
-from .data.values import CAP_ALONE
+from .data import CAP_ALONE, HUNDREDTHS, SCORES, UNIT_INTERVAL, Categories, Category, Grid, Hashed, Texts, Unlisted
 from .ledger import Currency
 from .noise.randomness import Randomness
 from .privacy import Model, Neighbours, PrivacyLoss
@@ -241,17 +238,17 @@ def _two(labels: Sequence[str]) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def between(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: Any) -> Any:
+def between(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: Any) -> Question[Summary]:
     """The question of this kind for values between these bounds, or between such as a part of the loss looks for."""
     if bounds == "auto":
         if weights:
             raise Refused("bounds", "two numbers are needed: sums of survey weights look for none")
-        return getattr(curves, f"Unbounded{kind}Question")(label)
+        return cast("Question[Summary]", getattr(curves, f"Unbounded{kind}Question")(label))
     if isinstance(bounds, str):
         raise WrongKind("bounds", f"two numbers, or 'auto', are needed, got {shown(bounds)}")
     if weights:
         return curves.WeightedSummaryQuestion(label, *both_ends(bounds), **weights, statistic=kind.lower())
-    return getattr(curves, f"{kind}Question")(label, *both_ends(bounds))
+    return cast("Question[Summary]", getattr(curves, f"{kind}Question")(label, *both_ends(bounds)))
 
 
 Auto: TypeAlias = Literal["auto"]
@@ -318,8 +315,7 @@ def cdf(
     >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
     True
     """
-    own = named(label, values)
-    (label,) = own
+    (label,) = own = named(label, values)
     table, weights = weighed(own, weight, weight_cap)
     question: Question[Any] = curves.UnboundedCdfQuestion(label)
     cells = known_grid(grid)
@@ -358,8 +354,7 @@ def quantiles(
     from .curves.quantiles import shares
 
     at = shares("p", p)
-    own = named(label, values)
-    (label,) = own
+    (label,) = own = named(label, values)
     table, weights = weighed(own, weight, weight_cap)
     question: Question[Quantiles] = curves.UnboundedQuantilesQuestion(label, at)
     cells = known_grid(grid)
@@ -685,8 +680,7 @@ def summary(
     True
     """
     (label,) = table = named(label, values)
-    found: Summary = asked(between("Summary", label, bounds), table, **paid)
-    return found
+    return asked(between("Summary", label, bounds), table, **paid)
 
 
 @in_one_call
@@ -713,11 +707,9 @@ def mean(
     >>> bool(abs(ages.mean - 50) < 2)
     True
     """
-    own = named(label, values)
-    (label,) = own
+    (label,) = own = named(label, values)
     table, weights = weighed(own, weight, weight_cap)
-    found: Summary = asked(between("Mean", label, bounds, **weights), table, **paid)
-    return found
+    return asked(between("Mean", label, bounds, **weights), table, **paid)
 
 
 @in_one_call
@@ -802,11 +794,9 @@ def sum(
     >>> bool(abs(ages.sum - 150_000) < 5000)
     True
     """
-    own = named(label, values)
-    (label,) = own
+    (label,) = own = named(label, values)
     table, weights = weighed(own, weight, weight_cap)
-    found: Summary = asked(between("Sum", label, bounds, **weights), table, **paid)
-    return found
+    return asked(between("Sum", label, bounds, **weights), table, **paid)
 
 
 @in_one_call
@@ -823,5 +813,4 @@ def variance(
     True
     """
     (label,) = table = named(label, values)
-    found: Summary = asked(between("Variance", label, bounds), table, **paid)
-    return found
+    return asked(between("Variance", label, bounds), table, **paid)

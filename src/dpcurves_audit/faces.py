@@ -32,7 +32,7 @@ from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.mechanisms.linear import draws, exact_sums
 from dpcurves.noise.randomness import FleetingMemory, Randomness
 from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
-from dpcurves.records import Scored, open_records, tabulate
+from dpcurves.records import Records, open_records, tabulate
 from dpcurves.session import found_and_converse
 from dpcurves.trust import Central, Curator
 
@@ -54,16 +54,16 @@ def table_of(data: Any) -> Mapping[str, Any]:
 
 
 @contextmanager
-def opened(data: Any, unit: Unit) -> Iterator[Scored]:
+def opened(data: Any, unit: Unit) -> Iterator[Records]:
     """Records of tiny data, and a new key for the choice of records of a unit."""
-    records = Scored(open_records(table_of(data), unit=unit, key=os.urandom(32)))
+    records = open_records(table_of(data), unit=unit, key=os.urandom(32))
     try:
         yield records
     finally:
         records.close()
 
 
-def adjacency_of(neighbours: Neighbours, unit: Unit, records: Scored | CountedOnce) -> Adjacency:
+def adjacency_of(neighbours: Neighbours, unit: Unit, records: Records | CountedOnce) -> Adjacency:
     """The neighbours among so many units, where their number is public."""
     return neighbours.among(unit, records.units() if neighbours.knows_units else None)
 
@@ -84,7 +84,7 @@ class CountedOnce:
         self._data, self._unit = data, unit
         self._kept: dict[Any, Any] = {}
         self._open = ExitStack()
-        self._records: Scored | None = None
+        self._records: Records | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name not in COUNTED:
@@ -486,9 +486,7 @@ def _compared() -> tuple[Any, ...]:
 
 
 def _questions() -> Iterator[Audited]:
-    from dpcurves.data import Grid
-
-    grid = Grid(0, 1, cells=GRID_CELLS)
+    grid = dp.Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
             told = f"{loss}, {neighbours.value}"
@@ -524,15 +522,10 @@ def _lines(neighbours: Neighbours) -> Family:
 
 
 def _faces() -> Iterator[Audited]:
-    from dpcurves.data import Grid
-
-    grid = Grid(0, 1, cells=GRID_CELLS)
+    grid = dp.Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
-        for name, each in QUESTIONS.items():
+        for name, each in {**QUESTIONS, **(OTHERS if neighbours is REPLACE_ONE else {})}.items():
             door: Door = FaceDoor(f"face of {name}", each.question(grid), ONE, neighbours)
-            yield Audited(f"{name}: {neighbours.value}", door, each.family(EDGES, adjacency=neighbours), ONE, "face")
-        for name, each in OTHERS.items() if neighbours is REPLACE_ONE else ():
-            door = FaceDoor(f"face of {name}", each.question(grid), ONE, neighbours)
             yield Audited(f"{name}: {neighbours.value}", door, each.family(EDGES, adjacency=neighbours), ONE, "face")
         door = FaceDoor("face of found groups", UNLISTED, WITH_DELTA, neighbours)
         listed = named(EDGES, adjacency=neighbours)

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from enum import Enum
-from typing import cast
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused
-from dpcurves.arrays import FloatArray
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.data.axis import Predictor
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.queries import SubsetQuery, WeighedQuery
-from dpcurves.records.counting import NumberSource
+from dpcurves.records import Records
 
 Axes = Sequence[Axis | Categories]
 
@@ -80,80 +73,7 @@ def _read(axes: Axes) -> Iterator[tuple[str, bool]]:
             yield axis.column, isinstance(axis, Axis)
 
 
-class Renamed:
-    """Records whose columns are called as in questions. Shows nothing of them.
-
-    Args:
-        records: The records, as the site calls its columns.
-        names: The site's name of a column, by that in questions; others are called alike.
-    """
-
-    __slots__ = ("_names", "_records")
-
-    def __init__(self, records: NumberSource, names: Mapping[str, str]) -> None:
-        self._records, self._names = records, dict(names)
-
-    def __repr__(self) -> str:
-        return "Renamed(hidden)"
-
-    @property
-    def moment(self) -> int | None:
-        return self._records.moment
-
-    def close(self) -> None:
-        self._records.close()
-
-    def check(self, axes: Axes) -> None:
-        self._records.check(self._own(axes))
-
-    def counts(self, axes: Axes) -> NDArray[np.int64]:
-        return self._records.counts(self._own(axes))
-
-    def sums(self, axes: Axes, half: int) -> list[int]:
-        return self._records.sums(self._own(axes), half)
-
-    def squares(self, axes: Axes, half: int) -> list[int]:
-        return self._records.squares(self._own(axes), half)
-
-    def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
-        return self._records.prefixes(self._own(axes), at)
-
-    def places(self, axes: Axes) -> NDArray[np.int64]:
-        return self._records.places(self._own(axes))
-
-    def confirmed(self, query: SubsetQuery) -> int:
-        return self._records.confirmed(replace(query, axes=tuple(self._own(query.axes))))
-
-    def weighed(self, query: WeighedQuery) -> list[int]:
-        axes, weight = tuple(self._own(query.axes)), query.weights.column
-        own = replace(query.weights, column=self._names.get(weight, weight))
-        return self._records.weighed(replace(query, axes=axes, weights=own))
-
-    def units(self) -> int:
-        return self._records.units()
-
-    def unit_sizes(self, doublings: int) -> NDArray[np.int64]:
-        return self._records.unit_sizes(doublings)
-
-    def sized_units(self, axis: Axis | Categories, doublings: int) -> NDArray[np.int64]:
-        (own,) = self._own([axis])
-        return self._records.sized_units(own, doublings)
-
-    def names(self, axis: Categories) -> dict[str, int]:
-        (own,) = self._own([axis])
-        return self._records.names(cast("Categories", own))
-
-    def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
-        self._records.each_batch(self._own(axes), take)
-
-    def _own(self, axes: Axes) -> list[Axis | Categories]:
-        return [
-            replace(axis, column=self._names.get(axis.column, axis.column)) if isinstance(axis.column, str) else axis
-            for axis in axes
-        ]
-
-
-def require_held(records: NumberSource, schema: Schema) -> None:
+def require_held(records: Records, schema: Schema) -> None:
     """Refuse a table that has not the columns of the task, or not of their kinds. Looks at the schema alone.
 
     Raises:
@@ -165,7 +85,7 @@ def require_held(records: NumberSource, schema: Schema) -> None:
             raise Refused("columns", f"the task has {name!r}, a {kind.value}; here {refusals[0].rule}")
 
 
-def used_rows(records: NumberSource, schema: Schema, unit: Unit) -> int:
+def used_rows(records: Records, schema: Schema, unit: Unit) -> int:
     """SECRET: the number of records that this site uses.
 
     Raises:
@@ -183,7 +103,7 @@ def _countable(names: Iterable[str]) -> list[Axis | Categories]:
     return [axis(name) for name in names for kind in Holds for axis in kind.axes]
 
 
-def _refusal(records: NumberSource, axis: Axis | Categories) -> Refused | None:
+def _refusal(records: Records, axis: Axis | Categories) -> Refused | None:
     try:
         records.check((axis,))
     except Refused as error:

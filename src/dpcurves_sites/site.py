@@ -18,10 +18,10 @@ from dpcurves.ledger import Account, Allotment, Amount, BudgetExceeded, Grant, L
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from dpcurves.queries import Query
-from dpcurves.records import Scored, open_records
+from dpcurves.records import Records, open_records
 from dpcurves.session import pay_and_converse, rehearse
 
-from .columns import Renamed, Schema, require_held, require_known, used_rows
+from .columns import Schema, require_held, require_known, used_rows
 from .kept_turns import KeptTurns
 from .secure_sum import KEYS, Roster, Signer, Turn, Vector
 from .trust import SecureSum, turn_of
@@ -124,7 +124,7 @@ class Site:
         self._terms, self._number, self._ledger, self._dataset = terms, signer.site, ledger, dataset
         self._table, self._delimiter, self._names = table, delimiter, dict(columns or {})
         self._randomness = randomness if randomness is not None else Randomness.system()
-        self._records: Scored | None = None
+        self._records: Records | None = None
         ledger.create(Account(dataset, terms.neighbours, terms.unit, terms.budget))
         self._kept = KeptTurns(signer, ledger, self._randomness)
 
@@ -188,7 +188,7 @@ class Site:
     def _vector(self, plan: Plan, allotment: Allotment) -> Vector:
         """SECRET: charge, count, and add this site's shares of the noise."""
         grant = self._charged(plan, allotment)
-        memory = _Notes(self._ledger, grant, allotment.part)
+        memory = self._ledger.memory_of(grant, allotment.part)
         vector = self._terms.model.vector(plan, self._opened(), memory, self._randomness)
         return np.asarray(vector, dtype=np.uint64)
 
@@ -218,43 +218,28 @@ class Site:
     def _units(self) -> int | None:
         return self._terms.units[self._number] if self._terms.units else None
 
-    def _opened(self) -> Scored:
+    def _opened(self) -> Records:
         if self._records is None:
             unit = self._terms.unit
             own = replace(unit, column=self._names.get(unit.column, unit.column)) if unit != EACH_RECORD else unit
             key = self._ledger.dataset_key(self._dataset)
             opened = open_records(self._table, unit=own, key=key, delimiter=self._delimiter)
-            records = Renamed(opened, self._names)
+            records = opened.renamed(self._names)
             try:
                 self._require_as_agreed(records)
             except BaseException:
                 records.close()
                 raise
-            self._records = Scored(records)
+            self._records = records
         return self._records
 
-    def _require_as_agreed(self, records: Renamed) -> None:
+    def _require_as_agreed(self, records: Records) -> None:
         terms = self._terms
         require_held(records, terms.columns)
         if self._units is not None and records.units() != self._units:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
         if terms.most_rows is not None and used_rows(records, terms.columns, terms.unit) > terms.most_rows:
             raise Refused("most_rows", f"at most {terms.most_rows} records were promised; the table has more")
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class _Notes:
-    """SECRET. Memory of noisy sums of blocks, in the ledger."""
-
-    ledger: Ledger
-    grant: Grant
-    part: int
-
-    def recall(self, names: Sequence[str]) -> dict[str, int]:
-        return self.ledger.recall(self.grant, self.part, names)
-
-    def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        return self.ledger.remember(self.grant, self.part, notes)
 
 
 class Answering(Protocol):

@@ -45,7 +45,7 @@ from dpcurves.noise.randomness import Memory, Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from dpcurves.queries import CountQuery, PartitionQuery, PrefixQuery, Query, RegionQuery, SumQuery, WeighedQuery
 from dpcurves.queries.query import MOST_COUNTED
-from dpcurves.records import CountSource, tabulate
+from dpcurves.records import Records, tabulate
 from dpcurves.strategies import adaptively, at_once
 from dpcurves.strategies.choice import counted
 from dpcurves.strategies.ranks import SUMS_AFTER_A_LOOK, all_cells, looked, measured, quantiles_of, require_cuttable
@@ -251,7 +251,7 @@ class SecureSum:
             sent.append([holder.answer(plan, allotment, stage, seen) for holder in holders])
         return told(plan, turn, Messages(*sent), allotment)
 
-    def vector(self, plan: Plan, records: CountSource, memory: Memory, randomness: Randomness) -> IntArray:
+    def vector(self, plan: Plan, records: Records, memory: Memory, randomness: Randomness) -> IntArray:
         """SECRET: what one site adds: its exact sums and its shares of the noise, modulo 2**64.
 
         Args:

@@ -29,7 +29,7 @@ from surroundings import (
     neighbours,
 )  # fmt: skip
 
-from dpcurves.records import Scored
+from dpcurves.records import Records
 
 FEW = slice(0, 2)
 
@@ -73,14 +73,14 @@ def test_a_server_shows_everybody_the_same_of_neighbours(tmp_path: Path) -> None
 
 def leaking(monkeypatch: pytest.MonkeyPatch, leak: Callable[[Any], object]) -> None:
     """Have counts of a table do something else, too."""
-    counts = Scored.counts
+    counts = Records.counts
 
     def counted(records: Any, *given: Any) -> Any:
         found = counts(records, *given)
         leak(found)
         return found
 
-    monkeypatch.setattr(Scored, "counts", counted)
+    monkeypatch.setattr(Records, "counts", counted)
 
 
 @pytest.mark.parametrize("where", ["log", "printed", "errors"])

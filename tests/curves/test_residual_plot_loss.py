@@ -25,7 +25,7 @@ from dpcurves.curves.residuals import COUNTING, MOST_SHARE, MOST_SPARED
 from dpcurves.histograms import CellEstimator
 from dpcurves.laws import NoisySums, ThresholdAnswers
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.thresholds import comparisons_of, differences
+from dpcurves.mechanisms.thresholds import differences
 from dpcurves.privacy import PUBLIC_MODEL, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CoverageQuery
 from dpcurves.session import rehearse
@@ -96,7 +96,7 @@ def lost_by_bounds(plan: Plan) -> FloatArray:
     """What each pair of neighbours loses by each of `BOUNDS`, ``(answers, pairs)``."""
     assert isinstance(plan.query, CoverageQuery)
     assert isinstance(plan.law, ThresholdAnswers)
-    compared = comparisons_of(plan.query)
+    compared = plan.query.compared
     logs = np.array([log_chances(plan.law, tuple(differences(table, compared))) for table in tables(plan)])
     ours, theirs = pairs(plan.adjacency).T
     return np.asarray((logs[ours] - logs[theirs]).T)

@@ -70,7 +70,7 @@ def test_fields_are_those_of_the_definition_however_the_file_is_cut(
     source = source_of_csv(CsvFile(written(tmp_path, body)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_lines, "READ_AT_ONCE", block)
-        patch.setattr(csv_lines, "LONGEST_TEXT", longest)
+        patch.setattr("dpcurves.records.source.LONGEST_TEXT", longest)
         patch.setattr(csv_lines, "header_of", lambda file: file.readline())
         rows, whole = read(source)
     assert rows == [fields_of(line, 2, longest) for line in lines_of(body)]

@@ -45,8 +45,7 @@ def test_every_kind_of_data_is_read_alike_with_and_without_pyarrow(tmp_path: Pat
 
 @pytest.fixture
 def no_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("opening", "source"):
-        monkeypatch.setattr(f"dpcurves.records.{module}.has_pyarrow", lambda: False)
+    monkeypatch.setattr("dpcurves.records.source.has_pyarrow", lambda: False)
 
 
 def opened(data: Any, unit: Unit = EACH_RECORD) -> Records:

@@ -50,7 +50,7 @@ def kill(postgres_url: str) -> Kill:
     """End the server process behind a session."""
 
     def end(session: dp.Session) -> None:
-        records: Any = session._opened()._records
+        records: Any = session._opened()
         engine = records._engine
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute("SELECT pg_terminate_backend(%s, 5000)", [engine._link._connection.info.backend_pid])

@@ -106,6 +106,6 @@ def test_a_server_that_went_away_costs_one_line_and_closing_waits_for_nobody(
         with pytest.raises(ValueError, match="data: Spark did not answer"):
             session.ask(dp.CdfQuestion("age", AGE.grid), budget)
         assert session.left == budget
-        client = opened._records._engine._session.client
+        client = opened._engine._session.client
         assert client.get_retry_policies() != []
     assert client.get_retry_policies() == []

@@ -18,8 +18,6 @@ from dpcurves.laws import ThresholdAnswers
 from dpcurves.mechanisms import AUTO, SparseVector
 from dpcurves.mechanisms.exponential import pure_epsilon
 from dpcurves.mechanisms.thresholds import (
-    Comparisons,
-    comparisons_of,
     differences,
     law_of,
     reached,
@@ -29,6 +27,7 @@ from dpcurves.mechanisms.thresholds import (
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CoverageQuery, ThresholdComparison, ThresholdQuery
+from dpcurves.queries.query import Comparisons
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -62,7 +61,7 @@ def worst(query: ThresholdQuery | CoverageQuery, plan: Plan, adjacency: Adjacenc
     """The largest loss by any answer, over all pairs of neighbours of so many records at most."""
     assert isinstance(plan.law, ThresholdAnswers)
     sets = data_sets(query.cells + 1, records)
-    compared = comparisons_of(query)
+    compared = query.compared
     exact = np.array([differences(table, compared) for table in sets])
     different, alike = np.unique(exact, axis=0, return_inverse=True)
     logs = np.log([law(row, plan.law) for row in different])[alike.ravel()]
@@ -98,7 +97,7 @@ def test_no_bound_with_spare_records_loses_more_than_is_claimed(spare: int, adja
 def test_so_many_records_may_be_missed() -> None:
     table = np.array([0, 1, 0, 7, 2, 0, 0, 0])  # 7 of 10 in the first interval, 9 in the second
     for spare, above in ((0, [-20, 0]), (1, [-10, 10]), (2, [0, 20])):
-        assert differences(table, comparisons_of(bounds(2, "9/10", spare))) == above
+        assert differences(table, bounds(2, "9/10", spare).compared) == above
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
@@ -110,7 +109,7 @@ def test_many_comparisons_come_as_near_to_the_claim_as_one_likes(last: int, most
     )
     plan = SparseVector().plan(query, PURE, AddRemove(EACH_RECORD)).law
     assert isinstance(plan, ThresholdAnswers)
-    few, more = (np.array(differences(np.array([n, 0]), comparisons_of(query))) for n in (0, 1))
+    few, more = (np.array(differences(np.array([n, 0]), query.compared)) for n in (0, 1))
     answer = tuple(range(20_000, 20_000 + most))
     lost = np.log(chance(few, answer, plan) / chance(more, answer, plan))
     assert 0.97 * 1.2 < lost <= 1.2 + 1e-9
@@ -124,7 +123,7 @@ def test_without_the_factor_of_the_cutoff_the_claim_would_be_broken() -> None:
     paid = SparseVector().plan(above(GENERAL, 1), PURE, AddRemove(EACH_RECORD)).law
     assert isinstance(paid, ThresholdAnswers)
     plan = ThresholdAnswers((2003,) * 3, paid.common, paid.own, 2003, 1)
-    few, more = (np.array(differences(np.array([n, 0]), comparisons_of(query))) for n in (0, 1))
+    few, more = (np.array(differences(np.array([n, 0]), query.compared)) for n in (0, 1))
     assert np.log(chance(few, (2000, 2001, 2002), plan) / chance(more, (2000, 2001, 2002), plan)) > 1.8
 
 
@@ -165,7 +164,7 @@ def test_spreads_are_those_of_all_moves() -> None:
     assert spread_of(np.array([[5, 0]]), one) == spread_of(np.array([[5, 0]]), two) == (5, 5)
     assert spread_of(np.array([[2, 1]]), two) == (2, 2)  # a record that was missing
     assert spread_of(np.array([[1, 1]]), two) == (1, 1)
-    covered = comparisons_of(bounds(3, "19/20")).weights
+    covered = bounds(3, "19/20").compared.weights
     assert spread_of(covered, one) == (19, 20)
     assert spread_of(covered, two) == (20, 20)
 
@@ -187,7 +186,7 @@ def test_too_many_kinds_for_all_pairs_have_a_spread_that_is_no_smaller(weights: 
 
 def test_a_share_of_all_records_is_covered() -> None:
     query = bounds(3, "3/4")
-    compared = comparisons_of(query)
+    compared = query.compared
     assert (compared.step, compared.most, compared.thresholds) == (4, 1, (0, 0, 0))
     values = np.array([-np.inf, -9, -8, -2, -1, 0, 1, 1, 2.5, np.inf])
     table = np.bincount(query.grid.cell_of(values), minlength=query.cells + 1)
@@ -208,7 +207,7 @@ def test_without_noise_the_first_interval_that_covers_is_found(loss: PrivacyLoss
             plan = AUTO.plan(query, loss, who)
             assert plan.law.blank() == (5,)
             assert AUTO.run(2 * table, plan, Randomness.from_seed(1)) in {(doublings,), (doublings + 1,)}
-            exact = differences(table, comparisons_of(query))
+            exact = differences(table, query.compared)
             assert reached(exact, [0] * len(exact), 0, most=1) == (doublings,)
 
 
@@ -218,7 +217,7 @@ def test_drawn_answers_have_the_enumerated_law_at_four_sigma() -> None:
     plan = SparseVector().plan(query, PURE, AddRemove(EACH_RECORD))
     assert isinstance(plan.law, ThresholdAnswers)
     table, draws = np.array([2, 1, 0, 7]), 2_500
-    expected = law(np.array(differences(table, comparisons_of(query))), plan.law)
+    expected = law(np.array(differences(table, query.compared)), plan.law)
     named = [(*answer, *(3,) * (2 - len(answer))) for answer in answers(3, 2)]
     randomness, seen = Randomness.from_seed(5), dict.fromkeys(named, 0)
     for _ in range(draws):
@@ -265,7 +264,7 @@ def test_what_compares_nothing_is_refused() -> None:
         with pytest.raises(UnsupportedQuery, match=rule):
             SparseVector().plan(query, loss, who)
     with pytest.raises(UnsupportedQuery, match="above zero"):
-        law_of(comparisons_of(above(GENERAL, 1)), PrivacyLoss.zcdp("1e-30"), who)
+        law_of(above(GENERAL, 1).compared, PrivacyLoss.zcdp("1e-30"), who)
     with pytest.raises(TypeError, match="ThresholdAnswers is needed"):
         SparseVector().run(np.zeros(4, dtype=np.int64), AUTO.plan(counts(1, 3), PURE, who), Randomness.from_seed(1))
 

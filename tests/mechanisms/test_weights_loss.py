@@ -29,7 +29,7 @@ from dpcurves.queries import (
     WeighedSumQuery,
     WeightQuery,
 )
-from dpcurves.records import Scored, open_records, tabulate
+from dpcurves.records import open_records, tabulate
 from dpcurves.records.engines.engine import CellAmounts, SlotCells
 
 CAP = 5.0
@@ -80,7 +80,7 @@ def counted(query: WeighedQuery, records: list[tuple[float, int, float]]) -> lis
     x, e, w = (np.array(column, dtype=float) for column in zip(*records, strict=True)) if records else ([], [], [])
     with open_records({"x": x, "e": e, "w": w}, unit=EACH_RECORD, key=b"key") as opened:
         told: list[int] = tabulate(opened, query).tolist()
-        assert told == tabulate(Scored(opened), query).tolist()
+        assert told == tabulate(opened, query).tolist()
         return told
 
 

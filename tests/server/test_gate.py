@@ -262,7 +262,7 @@ def test_a_share_and_who_set_it_are_written_together_or_not_at_all(tmp_path: Pat
     scene = made(tmp_path)
     before = scene.gate.projects.remaining(scene.bob, "delays")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpcurves.ledger.ledger.enter_event", lambda *_: 1 // 0)
+        patch.setattr("dpcurves.ledger.verification.enter_event", lambda *_: 1 // 0)
         with pytest.raises(ZeroDivisionError):
             scene.gate.projects.allow(scene.stu, "delays", PrivacyLoss.pure("0.5"), "bob")
     assert scene.gate.projects.remaining(scene.bob, "delays") == before

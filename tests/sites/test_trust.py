@@ -105,9 +105,9 @@ def test_the_sum_is_the_curators_integers_where_noise_is_off(ask: Callable[[], A
 
     curve = Federation(with_all.terms, asked).ask(ask(), loss, "r")
     from dpcurves.noise import FleetingMemory
-    from dpcurves.records import Scored, open_records
+    from dpcurves.records import open_records
 
-    records = Scored(open_records(pooled(of.tables), unit=EACH_RECORD, key=bytes(32), delimiter=","))
+    records = open_records(pooled(of.tables), unit=EACH_RECORD, key=bytes(32), delimiter=",")
     for plan, values in seen:
         exact = of.terms.model.vector(plan, records, FleetingMemory(), Randomness.system()).view(np.int64)
         assert values == tuple(exact.tolist())

@@ -9,20 +9,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import options as of
 from .accounts import account_of, files_of, ledger_at, require_kept
-from .options import (
-    Asked,
-    AutoCells,
-    CellOptions,
-    Command,
-    FormedSource,
-    Group,
-    Payer,
-    PriceAndDelta,
-    Promise,
-    Units,
-    require_listed,
-)
 from .output import Covering, InputFile, Output, View
 from .terminal import Kept, Misuse, PerhapsKept, counting, say, tell, waiting
 
@@ -80,12 +68,19 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
         written += output.write_plot(lambda: view.draw(curve))
     suppress = getattr(getattr(view, "sure", None), "suppress", None)
     covering = {"level": output.certainty(), "population": output.population, "suppress": suppress}
-    with part():
-        written += output.write_csv(lambda: _told(view, curve).csv_text(**covering))
-    with part():
-        written += output.write_xlsx(lambda: _told(view, curve).workbook(view.draw(curve), **covering))
-    with part():
-        written += output.write_html(lambda: page_of({str(question): (curve, view.draw(curve))}, suppress))
+    return written + files_written(part, output, {
+        "csv": lambda: _told(view, curve).csv_text(**covering).encode(),
+        "xlsx": lambda: _told(view, curve).workbook(view.draw(curve), **covering),
+        "html": lambda: page_of({str(question): (curve, view.draw(curve))}, suppress).encode(),
+    })  # fmt: skip
+
+
+def files_written(part: Part, output: Output, made: Mapping[str, Callable[[], bytes]]) -> list[str]:
+    """Write the files of these options, each as a part of its own. Returns those that were asked for."""
+    written: list[str] = []
+    for argument, make in made.items():
+        with part():
+            written += output.write(argument, make)
     return written
 
 
@@ -128,11 +123,11 @@ def _show(question: object, curve: Any, view: View[Any], output: Output) -> None
 class Terms:
     """Terms of a question to a table: the data source, the privacy loss, the guarantee, and the account that pays."""
 
-    source: FormedSource
-    price: PriceAndDelta
-    promise: Promise
-    units: Units
-    payer: Payer
+    source: of.FormedSource
+    price: of.PriceAndDelta
+    promise: of.Promise
+    units: of.Units
+    payer: of.Payer
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Ask `question`, write what `output` names, and say what it cost.
@@ -146,7 +141,7 @@ class Terms:
         output.require_apart(*source, *kept)
         output.require_writable()
         loss, request = self.price.loss(), self.payer.request_id or secrets.token_hex(8)
-        require_listed(question, loss)
+        of.require_listed(question, loss)
         if loss.epsilon is not None and loss.epsilon > HARDLY:
             tell(f"epsilon {float(loss.epsilon):g} hardly protects anybody: noise is next to none")
         with opened_session(self, loss) as session, told_after_charge(self.payer):
@@ -217,7 +212,7 @@ def _forgetful(terms: Terms, loss: PrivacyLoss) -> Account:
 
 
 @contextmanager
-def told_after_charge(payer: Payer) -> Iterator[None]:
+def told_after_charge(payer: of.Payer) -> Iterator[None]:
     """Report any failure after the charge together with the request id that it was charged under."""
     from ..ledger.verification import OpenReceipt, receipt_of
 
@@ -246,7 +241,7 @@ def quietly() -> Iterator[None]:
 # Commands that are declared: the kind of the question, the groups of its options, and the views of its answer.
 
 
-def question_of(kind: str | Callable[..., Any], *groups: Asked) -> Any:
+def question_of(kind: str | Callable[..., Any], *groups: of.Asked) -> Any:
     """The question of this kind, a class or a function that makes one, that the options of all groups tell."""
     from .. import curves
 
@@ -261,7 +256,7 @@ def question_of(kind: str | Callable[..., Any], *groups: Asked) -> Any:
 def asks(
     word: str,
     kind: str | Callable[..., Any],
-    groups: Sequence[Group],
+    groups: Sequence[of.Group],
     views: Sequence[Any],
     *,
     title: str,
@@ -270,7 +265,7 @@ def asks(
     epsilon: str = "1",
     adjacency: str = "replace-one",
     last: Callable[[Any, Any], Any] | None = None,
-) -> Command:
+) -> of.Command:
     """Make a command that asks one question.
 
     Args:
@@ -286,7 +281,7 @@ def asks(
         last: Completes the question by its view.
     """
 
-    def command(terms: Terms, output: Output, **given: Asked) -> None:
+    def command(terms: Terms, output: Output, **given: of.Asked) -> None:
         question = question_of(kind, *given.values())
         view = views[-1 if getattr(question, "by", None) else 0].of(output)
         for group in given.values():
@@ -295,7 +290,7 @@ def asks(
 
     told = f"Example: dpcurves {word} {example} --epsilon {epsilon} --adjacency {adjacency}"
     command.__name__, command.__doc__ = word, "\n\n    ".join(filter(None, (title, more, told)))
-    command.needs_grid = CellOptions in groups or AutoCells in groups  # type: ignore[attr-defined]
+    command.needs_grid = of.CellOptions in groups or of.AutoCells in groups  # type: ignore[attr-defined]
     command.__annotations__ = {**{each.__name__: each for each in groups}, "terms": Terms, "output": Output}
     return command
 
@@ -310,7 +305,7 @@ class Listed:
     """
 
     after: str
-    commands: tuple[Command, ...]
+    commands: tuple[of.Command, ...]
 
 
 LISTED = "dpcurves.questions"
@@ -324,11 +319,11 @@ def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
 
     Empty unless there are two groups, the population is asked for, and a unit has one record.
     """
-    if not are_tested(curves, sure):
+    if len(curves) != 2 or not is_of_population(curves, sure):
         return ""
     from ..curves import ks_test, rank_sum_test
 
-    names, (first, second) = named_both(curves), tuple(curves.values())
+    names, (first, second) = " and ".join(map(curves.named, curves)), curves.values()
     ks, ranks = ks_test(first, second), rank_sum_test(first, second)
     return (
         f"Kolmogorov-Smirnov, {names}: {ks.statistic:.3g}, {chance_words(ks.pvalue)}\n"
@@ -336,19 +331,9 @@ def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
     )
 
 
-def are_tested(curves: ByCategory[Any], sure: Covering) -> bool:
-    """Tell whether there are two groups, and a test says something of the population."""
-    return len(curves) == 2 and is_of_population(curves, sure)
-
-
 def is_of_population(curves: ByCategory[Any], sure: Covering) -> bool:
     """Tell whether the population is asked for, and a unit has one record."""
     return sure.population and curves.privacy.rows_per_unit == 1
-
-
-def named_both(curves: ByCategory[Any]) -> str:
-    """The names of both groups."""
-    return " and ".join(map(curves.named, curves))
 
 
 def chance_words(p_value: float) -> str:

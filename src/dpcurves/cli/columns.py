@@ -7,22 +7,8 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from . import options as of
 from .ask_file import distributions_compared
-from .options import (
-    A_COLUMN,
-    AUTO,
-    NEEDS_GRID,
-    Asked,
-    ColumnOptions,
-    categories,
-    chosen,
-    grid_of,
-    numbers,
-    option,
-    perhaps,
-    size,
-    unit,
-)
 from .output import MOST_BANDED, PlainView, ResultView, Shown
 from .terminal import Misuse, named
 
@@ -117,7 +103,7 @@ def distribution(**said: Any) -> Any:
         return CdfQuestion(**said)
     odd = next((name for name in ("by", "smooth", "method") if said.get(name) is not None), None)
     if odd is not None:
-        raise Misuse("grid", NEEDS_GRID.format(odd))
+        raise Misuse("grid", of.NEEDS_GRID.format(odd))
     return UnboundedCdfQuestion(said["column"], said["measured_in"])
 
 
@@ -257,19 +243,19 @@ def _estimator(argument: str, word: str) -> TableEstimator:
         "privelet": room.PriveletEstimator, "uniform-grid": room.UniformGridEstimator,
         "adaptive-grid": room.AdaptiveGridEstimator, "cells": room.CellEstimator,
     }  # fmt: skip
-    found: TableEstimator = chosen(argument, word, known)()
+    found: TableEstimator = of.chosen(argument, word, known)()
     return found
 
 
 @dataclass(frozen=True)
-class PlaneOptions(Asked):
+class PlaneOptions(of.Asked):
     """Options for two columns, their grids, and the estimator."""
 
-    x: str = option("NAME", A_COLUMN)
-    y: str = option("NAME", "Another column of numbers.")
-    x_grid: str = option("L:U:N", "Public cells of the first column, as for --grid.", read=grid_of)
-    y_grid: str = option("L:U:N", "Public cells of the second column.", read=grid_of)
-    estimator: str | None = perhaps(
+    x: str = of.option("NAME", of.A_COLUMN)
+    y: str = of.option("NAME", "Another column of numbers.")
+    x_grid: str = of.option("L:U:N", "Public cells of the first column, as for --grid.", read=of.grid_of)
+    y_grid: str = of.option("L:U:N", "Public cells of the second column.", read=of.grid_of)
+    estimator: str | None = of.perhaps(
         "WORD",
         "refined-grid (the default), privtree, dawa, ahp, mwem, hierarchy, privelet, uniform-grid, "
         "adaptive-grid or cells.",
@@ -299,15 +285,15 @@ ALPHA = "alpha: the records covered may be this many more or fewer than asked fo
 
 
 @dataclass(frozen=True)
-class Sizes(Asked):
+class Sizes(of.Asked):
     """Options for one or two columns of numbers, and the approximate size of their values."""
 
-    column: str = option("NAME", A_COLUMN)
-    smallest: str = option(
-        "U", "The smallest bound tried, about the size of typical values, or auto; it is doubled.", AUTO, unit
+    column: str = of.option("NAME", of.A_COLUMN)
+    smallest: str = of.option(
+        "U", "The smallest bound tried, about the size of typical values, or auto; it is doubled.", of.AUTO, of.unit
     )
-    and_column: str | None = perhaps("NAME", "A second column; each has half of the loss.")
-    and_smallest: str | None = perhaps("U", "The smallest bound of the second column that is tried.", size)
+    and_column: str | None = of.perhaps("NAME", "A second column; each has half of the loss.")
+    and_smallest: str | None = of.perhaps("U", "The smallest bound of the second column that is tried.", of.size)
 
 
 def bounds_question(
@@ -348,20 +334,20 @@ MOST_PAIRS = 60
 
 
 @dataclass(frozen=True)
-class Crossed(Asked):
+class Crossed(of.Asked):
     """Options for two columns and their categories."""
 
-    rows: str = option("NAME", "A column of categories: one row for each.")
-    row_categories: str = option("A,B,C", "Its categories, declared in public; other values count as missing.")
-    columns: str = option("NAME", "Another column of categories: one column for each.")
-    column_categories: str = option("A,B,C", "Its categories, declared in public; other values count as missing.")
+    rows: str = of.option("NAME", "A column of categories: one row for each.")
+    row_categories: str = of.option("A,B,C", "Its categories, declared in public; other values count as missing.")
+    columns: str = of.option("NAME", "Another column of categories: one column for each.")
+    column_categories: str = of.option("A,B,C", "Its categories, declared in public; other values count as missing.")
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
         from ..data import Categories
 
         return {
-            "rows": Categories(self.rows, categories("row-categories", self.row_categories)),
-            "columns": Categories(self.columns, categories("column-categories", self.column_categories)),
+            "rows": Categories(self.rows, of.categories("row-categories", self.row_categories)),
+            "columns": Categories(self.columns, of.categories("column-categories", self.column_categories)),
         }
 
 
@@ -380,17 +366,17 @@ class ContingencyView(ResultView):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounded(ColumnOptions):
+class Bounded(of.ColumnOptions):
     """Options for a column of numbers and its public bounds."""
 
-    bounds: str = option(
+    bounds: str = of.option(
         "L:U", "Public bounds; values outside are clamped to them. Or auto: a part of the loss looks for them."
     )
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        if self.bounds == AUTO:
+        if self.bounds == of.AUTO:
             return {name: value for name, value in super().told(usual).items() if name != "bounds"}
-        ends = numbers("bounds", self.bounds.replace(":", ","))
+        ends = of.numbers("bounds", self.bounds.replace(":", ","))
         if len(ends) != 2:
             raise Misuse("bounds", f"write lower:upper, as in 0:100, not {self.bounds!r}")
         found = super().told(usual)

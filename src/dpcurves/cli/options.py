@@ -22,8 +22,7 @@ from .terminal import Misuse, as_typed, named
 
 if TYPE_CHECKING:
     from ..curves.question import By
-    from ..data import Categories, Grid
-    from ..data.axis import Category, Predictor
+    from ..data import Categories, Category, Grid, Predictor
     from ..privacy import Neighbours, PrivacyLoss, Unit
 
 

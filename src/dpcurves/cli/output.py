@@ -188,21 +188,10 @@ class Output:
         if self.json == STANDARD_OUTPUT:
             say_plainly(written())
             return ()
-        return self._written("json", lambda: "".join((written(), "\n")).encode())
+        return self.write("json", lambda: "".join((written(), "\n")).encode())
 
-    def write_csv(self, written: Callable[[], str]) -> tuple[str, ...]:
-        """Write numbers as CSV, atomically; they are computed only if asked for. Returns the file, if there is one."""
-        return self._written("csv", lambda: written().encode())
-
-    def write_xlsx(self, written: Callable[[], bytes]) -> tuple[str, ...]:
-        """Write a workbook, atomically; it is made only if asked for. Returns the file, if there is one."""
-        return self._written("xlsx", written)
-
-    def write_html(self, written: Callable[[], str]) -> tuple[str, ...]:
-        """Write a page, atomically; it is made only if asked for. Returns the file, if there is one."""
-        return self._written("html", lambda: written().encode())
-
-    def _written(self, argument: str, made: Callable[[], bytes]) -> tuple[str, ...]:
+    def write(self, argument: str, made: Callable[[], bytes]) -> tuple[str, ...]:
+        """Write the file of this option, atomically; it is made only if asked for. Returns it, if there is one."""
         name = self.files.get(argument)
         if name is None:
             return ()

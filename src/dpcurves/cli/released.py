@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from typer import Argument, Option
 
 from ..arguments import Refused
-from .ask_file import deliver, delivering, page_of
+from .ask_file import deliver, delivering, files_written, page_of
 from .options import Command, chance, numbers
 from .output import InputFile, Output, ResultView, Shown, object_of, text_of
 from .terminal import Misuse, say, tell, terminal
@@ -124,9 +124,7 @@ def qq(
         found = one.quantile_quantile(other, numbers("p", p))
     except Refused as error:
         raise Misuse("p", error.rule) from None
-    with delivering() as part:
-        written = deliver(part, f"quantiles of {second} against {first}", found, view, output)
-    _say_written(output, written)
+    _deliver(f"quantiles of {second} against {first}", found, view, output)
 
 
 class DriftView(ResultView):
@@ -157,9 +155,7 @@ def drift(
     first, *later = (curve_from_json(text_of("reference", name)) for name in (reference, *windows))
     named = {Path(name).stem: each for name, each in zip(windows, later, strict=True)}
     found = drifted(first, named, alarms=chance("alarms", alarms))  # type: ignore[arg-type]
-    with delivering() as part:
-        written = deliver(part, f"drift since {reference}", found, DriftView.of(output), output)
-    _say_written(output, written)
+    _deliver(f"drift since {reference}", found, DriftView.of(output), output)
 
 
 class KeptView(ResultView):
@@ -230,13 +226,9 @@ def show(
         output.suppressed(possible=False)
     if len(kept) == 1:
         (found,) = kept.values()
-        with delivering() as part:
-            written = deliver(part, results[0], found, view, output)
-        for note in found.notes:
-            tell(note)
+        _deliver(results[0], found, view, output, found.notes)
     else:
-        written = _show_several(kept, view, output)
-    _say_written(output, written)
+        _say_written(output, _show_several(kept, view, output))
 
 
 def _margin(result: Released, columns: list[str]) -> Any:
@@ -277,11 +269,7 @@ def consistent(
     _require_free(output, *results)
     view, kept = KeptView.of(output), _kept(results)
     found = made(kept, "sum" if sums else "count")  # type: ignore[arg-type]
-    with delivering() as part:
-        written = deliver(part, "totals that add up", found, view, output)
-    for note in found.notes:
-        tell(note)
-    _say_written(output, written)
+    _deliver("totals that add up", found, view, output, found.notes)
 
 
 def _show_several(kept: Mapping[str, Released], view: KeptView, output: Output) -> list[str]:
@@ -304,15 +292,11 @@ def _show_several(kept: Mapping[str, Released], view: KeptView, output: Output) 
                 tell(f"{name}: {note}")
         with part():
             written += output.write_plot(lambda: cast("Axes", pictured))
-        with part():
-            written += output.write_csv(lambda: csv_text(columns))
-        with part():
-            told = [*facts, ("privacy", plain_words(kept))]
-            written += output.write_xlsx(lambda: workbook(columns, told, cast("Axes", pictured)))
-        with part():
-            written += output.write_html(
-                lambda: page_of({name: (c, view.draw(c)) for name, c in kept.items()}, view.sure.suppress)
-            )
+        written += files_written(part, output, {
+            "csv": lambda: csv_text(columns).encode(),
+            "xlsx": lambda: workbook(columns, [*facts, ("privacy", plain_words(kept))], cast("Axes", pictured)),
+            "html": lambda: page_of({name: (c, view.draw(c)) for name, c in kept.items()}, view.sure.suppress).encode(),
+        })  # fmt: skip
     return written
 
 
@@ -347,6 +331,14 @@ def publish(
 def _require_free(output: Output, *read: str) -> None:
     output.require_apart(*(InputFile("what is read", Path(name)) for name in read))
     output.require_writable()
+
+
+def _deliver(title: str, found: Any, view: Any, output: Output, notes: Sequence[str] = ()) -> None:
+    with delivering() as part:
+        written = deliver(part, title, found, view, output)
+    for note in notes:
+        tell(note)
+    _say_written(output, written)
 
 
 def _say_written(output: Output, files: Sequence[str]) -> None:

@@ -12,21 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from . import options as of
 from .ask_file import FORGETFUL, Terms, opened_session, quietly, told_after_charge
 from .columns import ALPHA
-from .options import (
-    ACCOUNT,
-    Command,
-    FormedSource,
-    Payer,
-    PriceAndDelta,
-    Promise,
-    Units,
-    groups_of,
-    perhaps,
-    require_listed,
-    whole,
-)
 from .output import Output, drawn, text_of
 from .terminal import Misuse, filling, filling_late, say, tell, terminal
 
@@ -65,17 +53,17 @@ STANDING = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint
 class MadeUp:
     """Options for a forecast of the error of the answer and of the width of its interval."""
 
-    forecast: str | None = perhaps(
+    forecast: str | None = of.perhaps(
         "N",
         "Forecast the error of the answer, and the half width of the 95% interval that will be printed, by "
         "simulating this many records of several kinds (smooth, tied, a third zero and others).",
     )
-    like: str | None = perhaps(
+    like: str | None = of.perhaps(
         "FILE",
         "Forecast for records like those of a released curve, as --json wrote it, at no further loss: as many "
         "as it has, or as --forecast says.",
     )
-    plot: str | None = perhaps(
+    plot: str | None = of.perhaps(
         "FILE",
         "Draw the forecast, of the least favourable kind of records, in its band: a file that ends in .svg, .png or "
         ".pdf. Without --forecast or --like, for as many records as --units says.",
@@ -86,21 +74,23 @@ class MadeUp:
         """Tell whether there is something to forecast."""
         return any(each is not None for each in (self.forecast, self.like, self.plot))
 
-    def require_writable(self, units: Units) -> None:
+    def require_writable(self, units: of.Units) -> None:
         """Refuse a picture that could not be written, or of nobody knows how many records."""
         Output(plot=self.plot).require_writable()
         if self.plot is not None and self._records(units) is None and self.like is None:
             raise Misuse("plot", "say of how many records: --forecast N")
 
-    def _records(self, units: Units) -> int | None:
+    def _records(self, units: of.Units) -> int | None:
         """Number of records that are made up; None: as many as a released curve has, or nobody said."""
         if self.forecast is not None:
-            return whole("forecast", self.forecast)
+            return of.whole("forecast", self.forecast)
         return (
-            None if self.like is not None or self.plot is None or units.units is None else whole("units", units.units)
+            None
+            if self.like is not None or self.plot is None or units.units is None
+            else of.whole("units", units.units)
         )
 
-    def show(self, question: Question[Any], loss: PrivacyLoss, promise: Promise, units: Units) -> None:
+    def show(self, question: Question[Any], loss: PrivacyLoss, promise: of.Promise, units: of.Units) -> None:
         """Print and draw forecast errors and half widths for each kind of records, if a forecast was asked for."""
         records = self._records(units)
         if records is None and self.like is None:
@@ -132,15 +122,15 @@ def _picture(found: Forecast) -> Axes:
 class Rehearsal:
     """Terms of a question that is planned, but not asked."""
 
-    price: PriceAndDelta
-    promise: Promise
-    units: Units
+    price: of.PriceAndDelta
+    promise: of.Promise
+    units: of.Units
     made_up: MadeUp
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Print the privacy loss and the expected errors of the answer."""
         loss = self.price.loss()
-        require_listed(question, loss)
+        of.require_listed(question, loss)
         self.made_up.require_writable(self.units)
         plans = rehearsed(question, loss, self.promise, self.units, "" if self.made_up.is_asked else BANDS)
         for alpha in {plan.law.alpha(CHANCE) for plan in plans}:
@@ -177,13 +167,15 @@ def _forecast_table(found: Forecast) -> Table:
     return table
 
 
-def plans_of(questions: Mapping[str, Command]) -> dict[str, Command]:
+def plans_of(questions: Mapping[str, of.Command]) -> dict[str, of.Command]:
     """Plan commands of all questions to one table: each takes the options of the question, and shows the errors."""
-    return {name: _plan_of(command) for name, command in questions.items() if groups_of(command).get("terms") is Terms}
+    return {
+        name: _plan_of(command) for name, command in questions.items() if of.groups_of(command).get("terms") is Terms
+    }
 
 
-def _plan_of(command: Command) -> Command:
-    asked = {name: group for name, group in groups_of(command).items() if group not in (Terms, Output)}
+def _plan_of(command: of.Command) -> of.Command:
+    asked = {name: group for name, group in of.groups_of(command).items() if group not in (Terms, Output)}
 
     def plan(rehearsal: Rehearsal, **groups: Any) -> None:
         command(**groups, terms=rehearsal, output=Output())
@@ -196,7 +188,9 @@ def _plan_of(command: Command) -> Command:
     return plan
 
 
-def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, units: Units, below: str = "") -> Plans:
+def rehearsed(
+    question: Question[Any], loss: PrivacyLoss, promise: of.Promise, units: of.Units, below: str = ""
+) -> Plans:
     """Print the plan of a question: its turns, privacy losses, errors and mechanisms."""
     from ..session import rehearse
 
@@ -233,13 +227,13 @@ def show_plans(
 def study(
     *,
     study: Annotated[str, Argument(metavar="STUDY", help="A TOML or JSON file: epsilon or rho, and questions.")],
-    source: FormedSource,
-    promise: Promise,
-    units: Units,
+    source: of.FormedSource,
+    promise: of.Promise,
+    units: of.Units,
     ledger: Annotated[
         str | None, Option(help="The ledger that is charged; with one, a second run is free.", metavar="URL")
     ] = None,
-    dataset: Annotated[str | None, Option(help=ACCOUNT, metavar="NAME")] = None,
+    dataset: Annotated[str | None, Option(help=of.ACCOUNT, metavar="NAME")] = None,
     out: Annotated[str, Option(help="The folder for curves, pictures and the page of all of them.", metavar="DIR")] = (
         "study"
     ),
@@ -272,10 +266,10 @@ def study(
         return
     delta = str(asked.loss.delta) if asked.loss.delta else None
     if asked.loss.epsilon is None:
-        price = PriceAndDelta(rho=str(asked.loss.rho), delta=delta)
+        price = of.PriceAndDelta(rho=str(asked.loss.rho), delta=delta)
     else:
-        price = PriceAndDelta(epsilon=str(asked.loss.epsilon), delta=delta)
-    terms = Terms(source, price, promise, units, Payer(ledger, dataset, None))
+        price = of.PriceAndDelta(epsilon=str(asked.loss.epsilon), delta=delta)
+    terms = Terms(source, price, promise, units, of.Payer(ledger, dataset, None))
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -87,16 +87,12 @@ def _named(fact: Any) -> dict[str, Any]:
     """The kind of a dataclass and its fields, but for words and for later fields that say nothing."""
     kind = type(fact).__name__
     named = {
-        STORED.get(f"{kind}.{each.name}", each.name): _value(getattr(fact, each.name))
+        STORED.get(f"{kind}.{each.name}", each.name): _plain(found) if isinstance(found, Enum) else found
         for each in fields(fact)
+        for found in (getattr(fact, each.name),)
         if (each.repr or each.metadata.get("told")) and each.name not in WORDS and not _says_nothing(each, fact)
     }
     return {KIND: STORED.get(kind, kind), **named}
-
-
-def _value(found: Any) -> Any:
-    """Enumerations of texts or numbers, which JSON would write as those."""
-    return _plain(found) if isinstance(found, Enum) else found
 
 
 def _says_nothing(each: Field[Any], fact: Any) -> bool:

@@ -16,9 +16,7 @@ from .. import display
 from ..arguments import Exact, Refused, exact, require_kind
 from ..arrays import FloatArray
 from ..conversation import ALL, Evidence, FirstInterval, IntervalFound, Needs, PrivacyStatement, Setting, needed
-from ..data import Axis, doubling_grid
-from ..data.axis import Predictor
-from ..data.grid import DOUBLINGS
+from ..data import DOUBLINGS, Axis, Predictor, doubling_grid
 from ..queries import CoverageQuery
 from .question import statement_of
 from .result import Drawing, Released

@@ -24,8 +24,7 @@ from ..queries import Hint, PrefixQuery
 from ..strategies import Bisection as Bisection
 from ..strategies import GrownPartition as GrownPartition
 from ..strategies import QuantileCuts as QuantileCuts
-from ..summaries import inverse_at, value_at
-from ..summaries.two_classes import numbers, value_below
+from ..summaries import inverse_at, numbers, value_at, value_below
 from .by_category import axis_label, hint_of, hinted, in_rows, in_words
 from .prefixes import PrefixShares, Smoothing, Spans, all_edges, edges_given
 from .quantile_quantile import PERCENTS, QuantileQuantile, shares

@@ -15,9 +15,8 @@ from ..arguments import chance
 from ..arrays import FloatArray
 from ..data import Outside
 from ..display.scores import draw_precision_recall
-from ..inference import Band, interval, mean_intervals
+from ..inference import Band, interval, mean_intervals, sampling_generator
 from ..inference.rates import EDGES, FLAGGED, PRECISION, RECALL, above, benefit_at, from_none_to_all, swept
-from ..inference.simulation import sampling_generator
 from ..summaries.two_classes import LEAST_MASS, average_precision, net_benefit, odds, precision_and_recall
 from .class_table import BAND, GROUPS, BandedReading, ClassTable, TableReading, groups_of_cells
 from .question import require_independent

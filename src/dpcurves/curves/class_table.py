@@ -19,22 +19,12 @@ from ..arguments import Refused, chance
 from ..arrays import BoolArray, FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Grid, Outside
-from ..inference import GroupCounts, GroupNoise, public_generator, share_intervals, upper_quantiles
+from ..inference import Band, GroupCounts, GroupNoise, public_generator, share_intervals, upper_quantiles
 from ..inference.areas import CountedAreas, area_interval
-from ..inference.bands import Band
 from ..inference.moments import absolute_sum_interval, largest_interval
 from ..inference.rates import ClassCounts, Ratio, Simulated, ratio_bands
 from ..inference.simulation import sampling_generator
-from ..summaries import auc_of_counts
-from ..summaries.two_classes import (
-    LEAST_MASS,
-    average_precision,
-    brier_score,
-    calibration_gaps,
-    class_gaps,
-    even_groups,
-    largest_gap_of_classes,
-)
+from ..summaries import auc_of_counts, two_classes
 from .pair_mean import ends_about
 from .question import read_grid, require_independent, written_cells
 from .result import Covered, Remembering
@@ -307,7 +297,7 @@ class Area(Number):
         """Half the share of pairs that are tied by the estimated counts: their true order may add or subtract it."""
         negative, positive = table.counts.likely
         pairs, open_ = float(negative.sum() * positive.sum()), 1.0 if table.tied is None else ~table.tied
-        half = float((negative * open_) @ positive) / 2 / pairs if pairs >= LEAST_MASS else 0.0
+        half = float((negative * open_) @ positive) / 2 / pairs if pairs >= two_classes.LEAST_MASS else 0.0
         return half, half
 
 
@@ -318,12 +308,14 @@ class MeanPrecision(Number):
 
     def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """Ties have one threshold."""
-        return average_precision(cells)
+        return two_classes.average_precision(cells)
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
         """Simulated; see `ends_about`, whose wider end is taken, for precision at few records is skewed."""
-        exact, moved = (average_precision(cells) for cells in (table.counts.likely, table.counts.likely + errors))
-        found = float(average_precision(table.counts.unbiased))
+        exact, moved = (
+            two_classes.average_precision(cells) for cells in (table.counts.likely, table.counts.likely + errors)
+        )
+        found = float(two_classes.average_precision(table.counts.unbiased))
         return ends_about(found, moved - exact, sure.level, population=True)
 
 
@@ -334,15 +326,15 @@ class LargestGap(Number):
 
     def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """At the edges of the grid."""
-        return largest_gap_of_classes(cells)
+        return two_classes.largest_gap_of_classes(cells)
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
         """Noise biases the largest gap upwards: the interval corrects for that."""
         if table.grid.slots == 1:
             return 0.0, 1.0
         likely = table.counts.likely
-        moved = class_gaps(likely + errors) - class_gaps(likely)
-        return largest_interval(class_gaps(table.counts.unbiased), moved, sure.level)
+        moved = two_classes.class_gaps(likely + errors) - two_classes.class_gaps(likely)
+        return largest_interval(two_classes.class_gaps(table.counts.unbiased), moved, sure.level)
 
 
 class SquaredError(Number):
@@ -352,7 +344,7 @@ class SquaredError(Number):
 
     def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """The middle of a cell stands for its scores."""
-        return brier_score(table.inside(cells), table.middles)
+        return two_classes.brier_score(table.inside(cells), table.middles)
 
 
 class CalibrationError(Number):
@@ -371,7 +363,7 @@ class CalibrationError(Number):
         return absolute_sum_interval(self._gaps(table, table.counts.unbiased), moved, sure.level)
 
     def _gaps(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        return calibration_gaps(table.inside(cells), table.middles, groups_of_cells(table, GROUPS))
+        return two_classes.calibration_gaps(table.inside(cells), table.middles, groups_of_cells(table, GROUPS))
 
 
 class Reading(Enum):
@@ -403,7 +395,7 @@ class Reading(Enum):
 
 def _areas(table: ClassTable, noise: FloatArray) -> CountedAreas:
     likely = table.counts.likely
-    shares = likely / np.maximum(likely.sum(axis=1, keepdims=True), LEAST_MASS)
+    shares = likely / np.maximum(likely.sum(axis=1, keepdims=True), two_classes.LEAST_MASS)
     return CountedAreas(table.counts.unbiased, shares, [noise], table.tied)
 
 
@@ -414,7 +406,7 @@ def readings_of(table: ClassTable) -> tuple[Reading, ...]:
 
 def groups_of_cells(table: ClassTable, groups: int) -> NDArray[np.int64]:
     """The first cells of groups of similar scores that seem to be of equal size, by the released counts."""
-    return even_groups(table.inside(table.counts.likely).sum(axis=0), groups)
+    return two_classes.even_groups(table.inside(table.counts.likely).sum(axis=0), groups)
 
 
 def estimate_of(table: ClassTable, reading: Reading) -> float:
@@ -425,7 +417,7 @@ def estimate_of(table: ClassTable, reading: Reading) -> float:
     """
     _require(table, reading)
     counted = _present(table, reading, table.counts.likely)
-    if not reading.value.is_known(counted, np.full(2, LEAST_MASS)):
+    if not reading.value.is_known(counted, np.full(2, two_classes.LEAST_MASS)):
         return float("nan")
     found = float(reading.value.of_counts(table, table.counts.likely))
     return min(max(found, 0.0), 1.0)  # no count is below zero, but sums are rounded
@@ -452,7 +444,7 @@ def interval_of(
     errors = table.errors(population=population, generator=generator)
     noise = _present(table, reading, errors)
     noises = noise if reading.value.of else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
-    least = LEAST_MASS + upper_quantiles(noises, (1 + level) / 2)
+    least = two_classes.LEAST_MASS + upper_quantiles(noises, (1 + level) / 2)
     if not reading.value.is_known(_present(table, reading, table.counts.unbiased), least):  # noise may be all there is
         return 0.0, 1.0
     low, high = reading.value.interval(table, errors, Sure(level, population, generator))
@@ -467,7 +459,7 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
     if table.tied is not None or notes_on_classes(table):
         return ()
     likely, counted = table.counts.likely.sum(axis=0), table.counts.unbiased.sum(axis=0)
-    above = np.append(0.0, np.cumsum(likely)) / max(float(likely.sum()), LEAST_MASS)
+    above = np.append(0.0, np.cumsum(likely)) / max(float(likely.sum()), two_classes.LEAST_MASS)
     ends = np.searchsorted(above, above[:-1] + NEARLY_ALL)
     first = int(np.argmin(np.where(ends < len(above), ends - np.arange(len(ends)), len(above))))
     last = min(int(ends[first]), len(counted))

@@ -14,12 +14,9 @@ from .. import display
 from ..arguments import Refused, chance
 from ..arrays import FloatArray, IntArray
 from ..conversation import PrivacyStatement
-from ..data import Grid, Outside
-from ..data.grid import middles_of
-from ..display import numeral
-from ..display.groups import draw_curves
-from ..inference.bands import upper_quantile
-from ..inference.simulation import chance_of_as_much, draws_for, numbered_generator
+from ..data import Grid, Outside, middles_of
+from ..display import draw_curves, numeral
+from ..inference import chance_of_as_much, draws_for, numbered_generator, upper_quantile
 from ..inference.two_samples import Null, ReleasedSample, alike, chance_of_less, largest_difference
 from ..summaries.two_classes import even_groups
 from .cdf import CDF

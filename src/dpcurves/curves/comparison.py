@@ -14,11 +14,10 @@ from ..arguments import Refused, require_kind
 from ..arrays import FloatArray, IntArray
 from ..conversation import OPEN
 from ..display import numeral, span, styled
-from ..inference import public_generator
+from ..inference import TwoSampleTest as TwoSampleTest
+from ..inference import draws_for, noise_of, public_generator
 from ..inference.moments import LEVEL, Measured, difference, pvalue_of
-from ..inference.simulation import draws_for, noise_of
 from ..inference.two_samples import Null, ReleasedSample, alike, kolmogorov_smirnov, mann_whitney
-from ..inference.two_samples import TwoSampleTest as TwoSampleTest
 from ..summaries import Distribution, area_between, energy_between, largest_gap, non_decreasing
 from .calibration import Calibration
 from .cdf import CDF
@@ -294,18 +293,13 @@ class Comparison:
             style: ``"paper"``, ``"slides"`` or ``"dark"``; None: as matplotlib is set.
         """
         first, second = names
-        statement = replace(self.open.privacy, trust=OPEN, notes=(), model="")
+        statement, counted = replace(self.open.privacy, trust=OPEN, notes=(), model=""), self.open
+        if isinstance(counted, Histogram):
+            counted = replace(counted, count=counted.count * (self.private.total / counted.total))
         with styled(style, ax):
             ax = self.private.plot(ax=ax, level=level, name=first)
-            axes: Axes = self._of_one_size._drawn((), privacy=statement, ax=ax, name=second)
+            axes: Axes = counted._drawn((), privacy=statement, ax=ax, name=second)
         return axes
-
-    @property
-    def _of_one_size(self) -> Any:
-        """The open curve; a histogram with as many records as the private one has."""
-        if not isinstance(self.open, Histogram):
-            return self.open
-        return replace(self.open, count=self.open.count * (self.private.total / self.open.total))
 
     def __repr__(self) -> str:
         return f"Comparison({self.verdict})"

@@ -14,13 +14,11 @@ from ..arguments import Refused, WrongKind, chance, require_kind
 from ..arrays import BoolArray, FloatArray
 from ..conversation import ALL, Cells, Evidence, Needs, PrivacyStatement, Setting, needed
 from ..data import Categories, Grid
-from ..display import numeral
-from ..display.columns import draw_contingency
-from ..inference import public_generator, share_intervals, simultaneous_errors
+from ..display import draw_contingency, numeral
+from ..inference import noise_of, public_generator, sampling_errors, share_intervals, simultaneous_errors
 from ..inference.bands import means_at_once, outermost, upper_quantile, upper_quantiles
 from ..inference.groups import GroupCounts, GroupNoise, chi_squared, expected_counts, independence_p_value
 from ..inference.moments import KNOWN, known_counts, possible, whole_ends
-from ..inference.simulation import noise_of, sampling_errors
 from ..summaries.kernels import pairs_of
 from .histogram import JOINED, Histogram2D
 from .pair_mean import SimulatedCounts, UStatistic

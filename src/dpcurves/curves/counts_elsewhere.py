@@ -90,7 +90,8 @@ def from_counts(
     """
     require_kind("source", source, str, "a text")
     require_kind("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
-    grid = Grid.from_edges(np.asarray(edges, dtype=np.float64).tolist(), outside=_treated(outside))
+    treated = Outside.APART if outside else Outside.CLAMPED
+    grid = Grid.from_edges(np.asarray(edges, dtype=np.float64).tolist(), outside=treated)
     noise, words = _noise(law, scale)
     values = _counts(noisy, grid.slots, whole_only=law == EXACT or LAWS[law][1])
     privacy = PrivacyStatement(
@@ -100,10 +101,6 @@ def from_counts(
     )  # fmt: skip
     evidence = Evidence.of_cells(values, noise, None if total is None else whole("total", total))
     return CDF.read(evidence, grid, label, privacy)
-
-
-def _treated(outside: bool) -> Outside:
-    return Outside.APART if outside else Outside.CLAMPED
 
 
 def _noise(law: str, scale: Exact | None) -> tuple[Noise, str]:

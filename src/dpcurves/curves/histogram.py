@@ -17,8 +17,7 @@ from ..arrays import FloatArray
 from ..conversation import ALL, Cells, Evidence, Needs, PrivacyStatement, Setting, Table, needed
 from ..data import Axis, Grid, Outside
 from ..histograms import EstimatedTable, TableEstimator
-from ..inference import public_generator, simultaneous_errors
-from ..inference.bands import PILOT, means_at_once, outermost, scaled
+from ..inference import PILOT, means_at_once, outermost, public_generator, scaled, simultaneous_errors
 from ..inference.moments import KNOWN, known_counts, possible, whole_ends
 from ..inference.simulation import draws_for, sampling_errors, sampling_generator
 from .by_category import axis_label, in_rows, in_words
@@ -152,14 +151,12 @@ class Histogram(Covered):
     def _noise(self, at: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         law = self.evidence.sums
         draws = law.simulate(self.evidence.total, PILOT + draws_for(law.cells), public_generator(generator))
-        return (_between(self._inner(cells[:, 0]), at) for cells, _ in draws)
+        inner = slice(1, -1) if self.grid.outside is Outside.APART else slice(None)
+        return (_between(cells[:, 0, inner], at) for cells, _ in draws)
 
     @cached_property
     def _cells(self) -> FloatArray:
         return np.asarray(self.evidence.unbiased[0])
-
-    def _inner(self, cells: FloatArray) -> FloatArray:
-        return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_bars(self.x, self.count, upwards="records per cell", label=self.label, shades=shades, **how)

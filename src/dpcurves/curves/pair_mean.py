@@ -15,11 +15,8 @@ from ..arguments import Refused, chance
 from ..arrays import FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Outside
-from ..inference.bands import interval, level_of_an_end
-from ..inference.reported_pairs import LEAST_PEOPLE, Reported
-from ..inference.simulation import draws_for, noise_of, numbered_generator
-from ..summaries.kernels import Kernel, quadratic
-from ..summaries.two_classes import on_simplex
+from ..inference import LEAST_PEOPLE, Reported, draws_for, interval, level_of_an_end, noise_of, numbered_generator
+from ..summaries import Kernel, on_simplex, quadratic
 from .histogram import Histogram
 from .question import require_independent
 

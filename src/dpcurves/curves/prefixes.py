@@ -14,17 +14,13 @@ from ..arguments import Refused, chance, make_whole, several, whole
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Axis, Categories, Grid, Outside
-from ..estimation import shrunken_estimate
-from ..estimation.joint_estimate import ConvolvedEstimate, JointEstimate, together
-from ..inference import Band, PathQuantile, Sample, inside
-from ..inference.bands import PILOT, seen
-from ..inference.quantiles import are_few, ends_by_tests
+from ..estimation import ConvolvedEstimate, JointEstimate, shrunken_estimate, together
+from ..inference import PILOT, Band, PathQuantile, Sample, are_few, ends_by_tests, inside, seen
 from ..inference.simulation import draws_for, public_generator, sampling_errors, sampling_generator
 from ..laws.law import NoisySums
 from ..queries import PrefixQuery
 from ..smoothing import AtMost, noisy_prefixes, smooth_absolute, smooth_squares
-from ..summaries import monotone_prefixes
-from ..summaries.two_classes import numbers
+from ..summaries import monotone_prefixes, numbers
 from .question import grid_from_json, grid_to_json, require_independent
 
 # Counts below a few edges of a grid that may be far too fine to be counted out.

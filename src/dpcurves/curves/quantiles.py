@@ -13,8 +13,7 @@ from .. import display
 from ..arguments import Refused, chance
 from ..arrays import FloatArray
 from ..conversation import ALL, Brackets, Evidence, Needs, PrivacyStatement, Setting, needed
-from ..data import Axis, Grid
-from ..data.grid import MOST_LAID_OUT
+from ..data import MOST_LAID_OUT, Axis, Grid
 from ..queries import Hint, PrefixQuery
 from .by_category import axis_label, hint_of, hinted, in_words
 from .cdf import CDF, LEVEL, CdfQuestion, quantile_rows

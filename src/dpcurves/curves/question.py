@@ -9,8 +9,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from ..arguments import Refused, require_kind, shown
 from ..conversation import Needs, PrivacyStatement, Release, Setting
-from ..data import Axis, Categories, Grid, Outside, Spacing, Values
-from ..data.axis import Category, category
+from ..data import Axis, Categories, Category, Grid, Outside, Spacing, Values, category
 from ..privacy import PrivacyLoss
 from ..queries import Query
 from .result import notes_on_missing

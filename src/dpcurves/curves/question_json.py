@@ -15,8 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..arguments import Refused, both_ends, chosen, require_known, shown
 from ..conversation import Way
-from ..data import Categories, Grid, Hashed, Texts, Unlisted, Values, universe_of
-from ..data.axis import Predictor
+from ..data import Categories, Grid, Hashed, Predictor, Texts, Unlisted, Values, universe_of
 from ..fields import packages
 from ..models import Ranged, predictor_of
 from ..strategies import Bisection, GrownPartition, QuantileCuts
@@ -90,7 +89,8 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
         word = f"{UNBOUNDED}{word}"
     if BOUNDS in said and {*ENDS} <= {field.name for field in fields(kinds()[word])}:
         said |= dict(zip(ENDS, _both(said.pop(BOUNDS)), strict=True))
-    return _read_fields(kinds()[word], {name: _unit(name, value) for name, value in said.items()})
+    said |= {name: SMALLEST_UNIT for name in UNITS if said.get(name) == AUTO}
+    return _read_fields(kinds()[word], said)
 
 
 def _both(value: Any) -> tuple[float, float]:
@@ -101,10 +101,6 @@ def _both(value: Any) -> tuple[float, float]:
         except ValueError:
             raise Refused(BOUNDS, "two numbers are needed, as in 0:100") from None
     return both_ends(value)
-
-
-def _unit(name: str, value: Any) -> Any:
-    return SMALLEST_UNIT if value == AUTO and name in UNITS else value
 
 
 def _without_grid() -> list[str]:

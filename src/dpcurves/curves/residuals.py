@@ -12,32 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import display
+from .. import conversation, display
 from ..arguments import Exact, Refused, exact, make_whole, require_kind, whole
 from ..arrays import FloatArray
-from ..conversation import (
-    ALL,
-    Cells,
-    Evidence,
-    Groups,
-    IntervalFound,
-    Needs,
-    PrivacyStatement,
-    Release,
-    Setting,
-    Shares,
-    Table,
-    needed,
-)
-from ..data import Axis, Grid, Outside
-from ..data.axis import Category, Predictor
-from ..data.grid import SCORES
+from ..data import SCORES, Axis, Category, Grid, Outside, Predictor
 from ..display.canvas import POPULATION, Shade, covering
 from ..histograms import EstimatedTable, TableEstimator
 from ..inference import mean_residuals, public_generator, residual_envelope
 from ..privacy import Model, ReplaceOne, declared
-from ..queries import CoverageQuery, MergePartitionQuery
-from ..queries.query import FINEST_SHARE, LARGEST_LEAST
+from ..queries import FINEST_SHARE, LARGEST_LEAST, CoverageQuery, MergePartitionQuery
 from ..summaries.two_classes import on_simplex
 from .bounds import PROMISED, bound_query, bounded, promised
 from .histogram import require_estimator
@@ -78,10 +61,10 @@ class BoundTerms(NamedTuple):
     part: Fraction
     spare: int
     left: Fraction
-    counted: tuple[Release, ...]
+    counted: tuple[conversation.Release, ...]
 
 
-def bound_terms(column: str | Predictor, setting: Setting) -> Needs[BoundTerms]:
+def bound_terms(column: str | Predictor, setting: conversation.Setting) -> conversation.Needs[BoundTerms]:
     """Choose what bounds get by the number of records: those with a value of this column, counted if that is private.
 
     Formal guarantees: the count is a turn of its own, and loses `COUNTING` of the budget. The terms are a function of
@@ -89,11 +72,11 @@ def bound_terms(column: str | Predictor, setting: Setting) -> Needs[BoundTerms]:
     all turns together lose the budget at most.
     """
     if setting.adjacency.total is not None:
-        records, left, counted = float(setting.adjacency.total), ALL, tuple[Release, ...]()
+        records, left, counted = float(setting.adjacency.total), conversation.ALL, tuple[conversation.Release, ...]()
     else:
-        found = yield from needed(Cells((Axis(column, Grid(0, 1, cells=1)),)), COUNTING)
+        found = yield from conversation.needed(conversation.Cells((Axis(column, Grid(0, 1, cells=1)),)), COUNTING)
         records = max(float(found.counts.unbiased.sum()), 0.0)
-        left, counted = ALL - COUNTING, found.releases
+        left, counted = conversation.ALL - COUNTING, found.releases
     part = bound_part(setting, records)
     return BoundTerms(part, records_to_spare(setting, part, records), left - 2 * part, counted)
 
@@ -109,7 +92,7 @@ def coverage_of_each(both: Fraction) -> Fraction:
     return Fraction(ceil((1 + both) / 2 * FINEST_SHARE), FINEST_SHARE)
 
 
-def bound_part(setting: Setting, records: float) -> Fraction:
+def bound_part(setting: conversation.Setting, records: float) -> Fraction:
     """The part of the budget for each bound at so many records, in hundredths.
 
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -125,7 +108,7 @@ def bound_part(setting: Setting, records: float) -> Fraction:
     return min(max(Fraction(ceil(100 * part), 100), LEAST_SHARE), MOST_SHARE)
 
 
-def records_to_spare(setting: Setting, part: Fraction, records: float) -> int:
+def records_to_spare(setting: conversation.Setting, part: Fraction, records: float) -> int:
     """The number of records that the noise of a bound may hide, of so many, at this part of the budget.
 
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -194,16 +177,16 @@ class ResidualPlot(Released):
     coverage: float
     alpha: float
     labels: tuple[str, str]
-    privacy: PrivacyStatement
-    evidence: tuple[Evidence, ...]
+    privacy: conversation.PrivacyStatement
+    evidence: tuple[conversation.Evidence, ...]
 
     @classmethod
     def read(
         cls,
         estimated: EstimatedTable,
         axes: tuple[Axis, Axis],
-        privacy: PrivacyStatement,
-        evidence: tuple[Evidence, ...],
+        privacy: conversation.PrivacyStatement,
+        evidence: tuple[conversation.Evidence, ...],
         *,
         coverage: float,
         alpha: float,
@@ -310,7 +293,7 @@ class ResidualPlot(Released):
         question = opened.evidence["question"]
         across, upwards = question["labels"]
         promise = float(question["coverage"]), nan if question["alpha"] is None else float(question["alpha"])
-        evidence = tuple(Evidence.from_json(turn) for turn in opened.evidence["releases"])
+        evidence = tuple(conversation.Evidence.from_json(turn) for turn in opened.evidence["releases"])
         outside, labels = float(opened.arrays["outside"]), (across, upwards)
         return cls(x_edges, y_edges, density, points, outside, *promise, labels, opened.privacy, evidence)
 
@@ -367,21 +350,21 @@ class ResidualPlotQuestion:
             raise Refused("cells", f"a whole number from 1 to {MOST_CELLS_OF_AXIS} is needed, got {self.cells}")
         self._bounds(spare=0)
 
-    def steps(self, setting: Setting) -> Needs[ResidualPlot]:
+    def steps(self, setting: conversation.Setting) -> conversation.Needs[ResidualPlot]:
         """Ask for the number of records, if that is private; bounds of predictions and residuals; an estimator."""
         terms = yield from bound_terms(self.predicted, setting)
         across, upwards = self._bounds(terms.spare)
         width, first = yield from bounded(across, terms.part)
         height, second = yield from bounded(upwards, terms.part)
         axes = self._axis(self.predicted, width.bound), self._axis(self.residual, height.bound)
-        estimated = yield from needed(Table(axes, self.estimator), terms.left)
+        estimated = yield from conversation.needed(conversation.Table(axes, self.estimator), terms.left)
         releases = (*terms.counted, first.release, second.release, *estimated.releases)
-        privacy, evidence = statement_of(releases, self.model.value), tuple(map(Evidence.of, releases))
+        privacy, evidence = statement_of(releases, self.model.value), tuple(map(conversation.Evidence.of, releases))
         fewer = nan if width.capped or height.capped else missed(first, across.spare) + missed(second, upwards.spare)
         coverage = float(exact("coverage", self.coverage))
         return ResidualPlot.read(estimated, axes, privacy, evidence, coverage=coverage, alpha=fewer)
 
-    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+    def plan_notes(self, setting: conversation.Setting) -> tuple[str, ...]:
         """A note on bounds where the number of records is private: those shown are the ones for few records."""
         return () if setting.adjacency.total is not None else (BOUNDS_OF_FEW,)
 
@@ -400,7 +383,7 @@ class ResidualPlotQuestion:
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
 
 
-def missed(bound: IntervalFound, spare: int) -> float:
+def missed(bound: conversation.IntervalFound, spare: int) -> float:
     """The number of records that one bound may miss beyond those asked, but for half of the chance that either does."""
     return bound.alpha((1 - PROMISED) / 2) + spare
 
@@ -442,7 +425,7 @@ def _table(rows: Any, columns: int) -> FloatArray:
 
 
 CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(1, 10), Fraction(3, 5), Fraction(3, 20)
-SHARES = Shares(CUTS, COUNTS, SUMS, MERGES)
+SHARES = conversation.Shares(CUTS, COUNTS, SUMS, MERGES)
 LEVEL = 0.95
 """The default probability that the mean residual of a bin lies within the envelope if the model is right."""
 TOLERANCE = 0.05
@@ -472,11 +455,11 @@ class BinnedResiduals(OfGroups):
     residual: FloatArray
     count: FloatArray
     edges: FloatArray
-    privacy: PrivacyStatement
+    privacy: conversation.PrivacyStatement
     groups: ScoreGroups
 
     @classmethod
-    def read(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> BinnedResiduals:
+    def read(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> BinnedResiduals:
         """From released bins."""
         released, privacy = groups.released, privacy.noted(*groups.notes, *notes_on_dependence(privacy))
         count = np.maximum(released.count, 0.0)
@@ -592,7 +575,7 @@ class BinnedResidualsQuestion:
         if self.least is not None:
             MergePartitionQuery((Axis(self.score, self.grid),), self.least)
 
-    def steps(self, setting: Setting) -> Needs[BinnedResiduals]:
+    def steps(self, setting: conversation.Setting) -> conversation.Needs[BinnedResiduals]:
         """Both classes in bins that are not small."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         least = self.least if self.least is not None else least_records(setting)
@@ -600,7 +583,9 @@ class BinnedResidualsQuestion:
         if isinstance(setting.adjacency, ReplaceOne):
             records = setting.adjacency.units * setting.adjacency.unit.records
             pieces = max(2, min(self.bins, 2 * records // least))
-        found = yield from needed(Groups(classes, Axis(self.score, self.grid), pieces, SHARES, least), ALL)
+        found = yield from conversation.needed(
+            conversation.Groups(classes, Axis(self.score, self.grid), pieces, SHARES, least), conversation.ALL
+        )
         privacy = statement_of(found.releases, self.model.value).noted(*notes_on_classes(found.counts, classes))
         return BinnedResiduals.read(groups_in(found, pieces, least), privacy)
 
@@ -608,6 +593,6 @@ class BinnedResidualsQuestion:
         return f"binned residuals of {self.score} for {self.label}"
 
 
-def least_records(setting: Setting) -> int:
+def least_records(setting: conversation.Setting) -> int:
     """The number of records with which noise moves a mean residual by about `TOLERANCE`, from public facts alone."""
     return max(1, ceil(noise_of_a_count(setting.loss * COUNTS, setting) / TOLERANCE))

@@ -28,8 +28,7 @@ from ..arguments import Refused, chance, shown
 from ..arrays import FloatArray
 from ..conversation import Evidence, PrivacyStatement, Release
 from ..data import Categories, Grid, Outside
-from ..display import numeral
-from ..display.canvas import POPULATION, RECORDS, Shade, covering
+from ..display import POPULATION, RECORDS, Shade, covering, numeral
 from ..fields import packages
 from ..inference.simulation import noise_of, public_generator
 from ..summaries.two_classes import LEAST_MASS

@@ -15,18 +15,14 @@ from ..arguments import chance, chosen
 from ..arrays import BoolArray, FloatArray
 from ..conversation import ALL, Below, Counted, Evidence, Needs, PrivacyStatement, Ranks, Setting, Single, needed
 from ..conversation import Cuts as Cuts
-from ..data import Axis, Categories, Grid, Outside
-from ..data.axis import Category, Predictor
-from ..data.grid import UNIT_INTERVAL
+from ..data import UNIT_INTERVAL, Axis, Categories, Category, Grid, Outside, Predictor
 from ..display import DrawnArea, Region, Shade, area_rows, covering
 from ..estimation.two_classes import two_classes
-from ..inference import RocBand, population_roc_band, roc_band
+from ..inference import RocBand, population_roc_band, roc_band, spread_out
 from ..inference.areas import FEW_DRAWS, CountedAreas, area_interval, expected_width, settled_area, shares_of
-from ..inference.rates import spread_out
 from ..inference.simulation import draws_for, public_generator, sampling_generator
 from ..queries import AucQuery, PrefixQuery
-from ..summaries import auc_of_steps, binormal_tpr, roc_points
-from ..summaries.two_classes import above
+from ..summaries import above, auc_of_steps, binormal_tpr, roc_points
 from .class_table import ClassTable, TableReading
 from .prefixes import all_edges, edges_given
 from .question import labels, require_independent, statement_of

@@ -12,29 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, Typ
 
 import numpy as np
 
-from .. import display
+from .. import conversation, display
 from ..arguments import Refused, require_kind, whole
 from ..arrays import FloatArray, IntArray
-from ..conversation import (
-    ALL,
-    HALF,
-    Cells,
-    Evidence,
-    Grouped,
-    Groups,
-    Needs,
-    PrivacyStatement,
-    Release,
-    Setting,
-    Shares,
-    needed,
-)
-from ..data import Axis, Categories, Grid, Outside
-from ..data.axis import Category, Predictor
-from ..data.grid import SCORES
+from ..data import SCORES, Axis, Categories, Category, Grid, Outside, Predictor
 from ..estimation import shrunken_estimate
-from ..inference import GroupCounts, GroupNoise
-from ..inference.simulation import draws_for, noise_of, public_generator
+from ..inference import GroupCounts, GroupNoise, draws_for, noise_of, public_generator
 from ..privacy import PrivacyLoss
 from .question import labels, read_grid, require_independent, statement_of, written_cells
 from .result import EACH, Covered, Released, notes_on_classes
@@ -61,26 +44,26 @@ class GroupNumber(NamedTuple):
 
     groups: int
     share: Fraction
-    counted: tuple[Release, ...]
+    counted: tuple[conversation.Release, ...]
     records: float | None = None
 
 
 def group_number(
-    asked: int | None, classes: Categories, score: Axis, setting: Setting, numbers: Numbers
-) -> Needs[GroupNumber]:
+    asked: int | None, classes: Categories, score: Axis, setting: conversation.Setting, numbers: Numbers
+) -> conversation.Needs[GroupNumber]:
     """Take as many as were asked for; else by the number of records, which is counted first where it is private."""
     if asked is not None:
-        return GroupNumber(asked, ALL, ())
+        return GroupNumber(asked, conversation.ALL, ())
     if setting.adjacency.total is not None:
         total = setting.adjacency.total
-        return GroupNumber(groups_for(total, setting, numbers), ALL, (), float(total))
+        return GroupNumber(groups_for(total, setting, numbers), conversation.ALL, (), float(total))
     whole = Axis(score.column, score.grid.cut([]))
-    found = yield from needed(Cells((classes, whole)), COUNTING)
+    found = yield from conversation.needed(conversation.Cells((classes, whole)), COUNTING)
     records = float(found.counts.unbiased.sum())
-    return GroupNumber(groups_for(records, setting, numbers), ALL - COUNTING, found.releases, records)
+    return GroupNumber(groups_for(records, setting, numbers), conversation.ALL - COUNTING, found.releases, records)
 
 
-def groups_for(records: float, setting: Setting, numbers: Numbers) -> int:
+def groups_for(records: float, setting: conversation.Setting, numbers: Numbers) -> int:
     """The number of groups for so many records.
 
     >>> from math import inf
@@ -116,7 +99,7 @@ class ScoreGroups(ABC):
     """
 
     cells: Grid
-    counts: Evidence
+    counts: conversation.Evidence
 
     @property
     @abstractmethod
@@ -190,7 +173,7 @@ class ScoreGroups(ABC):
         self,
         ends: GroupEnds,
         level: float,
-        privacy: PrivacyStatement,
+        privacy: conversation.PrivacyStatement,
         *,
         population: bool,
         generator: np.random.Generator | None,
@@ -214,7 +197,7 @@ class MeasuredGroups(ScoreGroups):
         sums: Evidence of two rows: sums of distances from the middle of the group, of negatives and of positives.
     """
 
-    sums: Evidence
+    sums: conversation.Evidence
 
     @property
     def grid(self) -> Grid:
@@ -260,7 +243,7 @@ class MeasuredGroups(ScoreGroups):
 
     @property
     def _step(self) -> FloatArray:
-        return np.diff(self.grid.edges) / (2 * HALF)
+        return np.diff(self.grid.edges) / (2 * conversation.HALF)
 
     def to_json(self) -> dict[str, Any]:
         question = {"edges": self.grid.edges.tolist(), **written_cells(self.grid)}
@@ -269,12 +252,12 @@ class MeasuredGroups(ScoreGroups):
     @classmethod
     def from_json(cls, evidence: Mapping[str, Any]) -> MeasuredGroups:
         """The inverse of `to_json`."""
-        counts, sums = (Evidence.from_json(release) for release in evidence["releases"])
+        counts, sums = (conversation.Evidence.from_json(release) for release in evidence["releases"])
         question = evidence["question"]
         return cls(read_grid(question), counts, sums)
 
 
-def noise_of_a_count(loss: PrivacyLoss, setting: Setting) -> float:
+def noise_of_a_count(loss: PrivacyLoss, setting: conversation.Setting) -> float:
     """About the standard deviation of the noise of one count of disjoint ones."""
     if loss.epsilon is not None:
         return sqrt(2) * float(setting.adjacency.l1_sensitivity / loss.epsilon)
@@ -376,20 +359,20 @@ def groups_from_json(evidence: Mapping[str, Any]) -> ScoreGroups:
         return MeasuredGroups.from_json(evidence)
     cells = read_grid(question)
     (counts,) = evidence["releases"]
-    return CountedGroups(cells, Evidence.from_json(counts), int(question["groups"]))
+    return CountedGroups(cells, conversation.Evidence.from_json(counts), int(question["groups"]))
 
 
-def groups_in(found: Grouped, groups: int, least: int = 0) -> ScoreGroups:
+def groups_in(found: conversation.Grouped, groups: int, least: int = 0) -> ScoreGroups:
     """So many groups at most, as they were counted; or as the counts of all cells tell.
 
     The latter are no more than seem to hold `least` records each. Tied scores stay together, so groups beside them may
     hold fewer.
     """
-    counts = Evidence.of(found.counts)
+    counts = conversation.Evidence.of(found.counts)
     if found.sums is None:
         filled = int(max(float(counts.unbiased.sum()), 0.0) // least) if least else groups
         return CountedGroups(found.grid, counts, max(1, min(groups, filled)))
-    return MeasuredGroups(found.grid, counts, Evidence.of(found.sums))
+    return MeasuredGroups(found.grid, counts, conversation.Evidence.of(found.sums))
 
 
 Read = TypeVar("Read")
@@ -411,7 +394,7 @@ class GroupQuestion:
     neg_label: Category | None = None
     model: str = "the model is taken as public"
 
-    _SHARES: ClassVar[Shares]
+    _SHARES: ClassVar[conversation.Shares]
     """Parts of the loss for cuts, counts and sums."""
     _NUMBERS: ClassVar[Numbers]
     """The number of groups, where that was not asked: as many as noise does not hide."""
@@ -424,12 +407,16 @@ class GroupQuestion:
         given = groups_of(most if self.groups is None else self.groups, self.grid)
         object.__setattr__(self, "groups", None if self.groups is None else given)
 
-    def _read_by(self, read: Callable[[ScoreGroups, PrivacyStatement], Read], setting: Setting) -> Needs[Read]:
+    def _read_by(
+        self, read: Callable[[ScoreGroups, conversation.PrivacyStatement], Read], setting: conversation.Setting
+    ) -> conversation.Needs[Read]:
         """Ask for the number of records, if needed; cuts, counts, sums; and read the result from them."""
         classes, score = labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
         number = yield from group_number(self.groups, classes, score, setting, self._NUMBERS)
         groups, about = number.groups, number.records if self._MAY_LOOK else None
-        found = yield from needed(Groups(classes, score, groups, self._SHARES, about=about), number.share)
+        found = yield from conversation.needed(
+            conversation.Groups(classes, score, groups, self._SHARES, about=about), number.share
+        )
         privacy = statement_of((*number.counted, *found.releases), self.model).noted(
             *notes_on_classes(found.counts, classes)
         )
@@ -445,12 +432,12 @@ class OfGroups(Released):
         def groups(self) -> ScoreGroups: ...
 
         @classmethod
-        def read(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> Self: ...
+        def read(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> Self: ...
 
     @property
-    def turns(self) -> tuple[Evidence, ...]:
+    def turns(self) -> tuple[conversation.Evidence, ...]:
         """The releases of the groups."""
-        return tuple(Evidence.from_json(turn) for turn in self.evidence_json()["releases"])
+        return tuple(conversation.Evidence.from_json(turn) for turn in self.evidence_json()["releases"])
 
     def evidence_json(self) -> dict[str, Any]:
         """The groups as plain objects."""

@@ -17,11 +17,8 @@ from ..arrays import FloatArray
 from ..conversation import Cells, Evidence, Needs, PrivacyStatement, Release, Setting, Single, needed
 from ..data import Axis, Grid
 from ..display import numeral, span
-from ..inference import public_generator
-from ..inference.moments import KNOWN, LARGEST_VARIANCE, Moments, ReleasedMoments, Spread
-from ..inference.simulation import noise_of
-from ..queries import SquareQuery, SumQuery
-from ..queries.query import MOST_COUNTED
+from ..inference import KNOWN, LARGEST_VARIANCE, Moments, ReleasedMoments, Spread, noise_of, public_generator
+from ..queries import MOST_COUNTED, SquareQuery, SumQuery
 from .by_category import ByCategory, axis_label, in_words, parted, rows_of
 from .question import By, axes_of, keys_of, named, require_independent, statement_of
 from .result import EACH, Covered, Drawing

@@ -12,8 +12,9 @@ import numpy as np
 from ..arguments import Refused, require_kind
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..data import Outside
-from ..inference.simulation import draws_for, numbered_generator
-from ..inference.two_samples import chance_of_less
+from ..inference import chance_of_less, draws_for, numbered_generator
+from ..summaries import Midpoint as Midpoint
+from ..summaries import OnCells as OnCells
 from ..summaries.kernels import (  # fmt: skip
     Function,
     Kernel,
@@ -26,8 +27,6 @@ from ..summaries.kernels import (  # fmt: skip
     quadratic,
     same_cell,
 )
-from ..summaries.kernels import Midpoint as Midpoint
-from ..summaries.kernels import OnCells as OnCells
 from .cdf import CDF
 from .comparison import counts_of, require_same_grid
 from .histogram import Histogram

@@ -13,8 +13,7 @@ from .. import display
 from ..arguments import Refused, chance, number, require_kind, several, shown
 from ..arrays import FloatArray
 from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, Single, needed
-from ..data import Axis, Categories, Grid
-from ..data.axis import Category, category
+from ..data import Axis, Categories, Category, Grid, category
 from ..display.canvas import Shade
 from ..inference.moments import above_half, chance_above_half, chance_interval, count_interval
 from ..models import Ranged

@@ -16,13 +16,10 @@ from .. import display
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence, Needs, Release, Setting, Single, needed
-from ..data import Axis, Grid, Outside, Weights
-from ..data.values import MISSING_WEIGHTS
+from ..data import MISSING_WEIGHTS, Axis, Grid, Outside, Weights
 from ..display import numeral
 from ..estimation import shrunken_estimate
-from ..inference import Sample
-from ..inference.design_effect import Ratios, kish, ratios_of
-from ..inference.simulation import sampling_errors
+from ..inference import Ratios, Sample, kish, ratios_of, sampling_errors
 from ..queries import Read, SquaredWeightQuery, WeightQuery
 from .by_category import axis_label, in_words
 from .cdf import CDF, Bins

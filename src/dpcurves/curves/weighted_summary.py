@@ -13,12 +13,8 @@ from ..arguments import Refused, chance
 from ..arrays import FloatArray
 from ..conversation import Evidence, Needs, PrivacyStatement, Setting, Single, needed
 from ..data import Axis, Grid, Weights
-from ..inference import public_generator
-from ..inference.bands import upper_quantile
-from ..inference.design_effect import kish
-from ..inference.simulation import noise_of
-from ..queries import Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
-from ..queries.weighed import COARSE
+from ..inference import kish, noise_of, public_generator, upper_quantile
+from ..queries import COARSE, Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
 from .by_category import axis_label, in_words
 from .question import require_independent, statement_of
 from .summary import COUNT, LARGEST_BOUND, MEAN, SUM, Summary, takes_bounds
@@ -151,14 +147,8 @@ class WeightedSummary(Summary):
             np.array(sums) * self.weights.cap,
             np.clip([middle + half * mean[0] - step, middle + half * mean[1] + step], self.lower, self.upper),
         ]
-        return np.array(
-            [self._holding(found, value) for found, value in zip(ends, self.statistics.values(), strict=True)]
-        )
-
-    @staticmethod
-    def _holding(ends: FloatArray, value: float) -> list[float]:
-        low, high = ends.tolist()
-        return [low, high] if isnan(value) else [min(low, value), max(high, value)]
+        (lower, upper), values = np.transpose(ends), list(self.statistics.values())
+        return np.stack([np.fmin(lower, values), np.fmax(upper, values)], axis=1)
 
     def _deviations(self) -> tuple[float, float, float]:
         """Sampling variances: sums of weights, of weighted values, and of weighted distances from the mean.

@@ -1,10 +1,23 @@
-from .axis import Axis, Categories, FoundCategories, Unlisted
+from .axis import Axis, Categories, Category, FoundCategories, Predictor, TypedAxis, Unlisted, category
 from .csv_file import CsvFile
-from .grid import Grid, Outside, Spacing, doubling_grid
-from .universe import Hashed, Texts, Universe, universe_of
-from .values import Values, Weights
+from .grid import (
+    DOUBLINGS,
+    HUNDREDTHS,
+    MOST_LAID_OUT,
+    SCORES,
+    UNIT_INTERVAL,
+    Grid,
+    Outside,
+    Spacing,
+    doubling_grid,
+    middles_of,
+)
+from .universe import FAKES, Hashed, Texts, Universe, universe_of
+from .values import CAP_ALONE, MISSING_WEIGHTS, Values, Weights
 
 __all__ = [
-    "Axis", "Categories", "CsvFile", "FoundCategories", "Grid", "Hashed", "Outside", "Spacing", "Texts", "Universe",
-    "Unlisted", "Values", "Weights", "doubling_grid", "universe_of",
+    "CAP_ALONE", "DOUBLINGS", "FAKES", "HUNDREDTHS", "MISSING_WEIGHTS", "MOST_LAID_OUT", "SCORES", "UNIT_INTERVAL",
+    "Axis", "Categories", "Category", "CsvFile", "FoundCategories", "Grid", "Hashed", "Outside", "Predictor",
+    "Spacing", "Texts", "TypedAxis", "Universe", "Unlisted", "Values", "Weights", "category", "doubling_grid",
+    "middles_of", "universe_of",
 ]  # fmt: skip

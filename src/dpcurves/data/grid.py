@@ -76,21 +76,6 @@ def edges_of_width(lower: float, width: float, cells: int) -> NDArray[np.float64
     return (start + step * np.arange(cells + 1, dtype=np.int64)) / float(whole)
 
 
-def require_edge(value: float, beside: NDArray[np.float64]) -> None:
-    """That a value is an edge, exactly: else records on it are counted with others below them.
-
-    Args:
-        value: What an edge has to go through.
-        beside: The edges of the cell that it lies in.
-
-    Raises:
-        ValueError: it is neither of them, which are named.
-    """
-    if value not in beside.tolist():
-        nearest = " and ".join(f"{edge:.12g}" for edge in beside.tolist())
-        raise Refused("through", f"{value:.12g} is no edge; the nearest are {nearest}")
-
-
 def whole_number(text: str) -> int:
     """A whole number, or a power of two that is written as one.
 
@@ -166,7 +151,10 @@ class Grid:
             self._set_evenly(number("grid", lower), number("grid", upper), number("width", width), outside)
         if through is not None:
             at = number("through", through)
-            require_edge(at, self.edge(self._inner_cell_of(np.array([at])) + np.arange(2)))
+            beside = self.edge(self._inner_cell_of(np.array([at])) + np.arange(2)).tolist()
+            if at not in beside:  # records on it would be counted with others below them
+                nearest = " and ".join(f"{edge:.12g}" for edge in beside)
+                raise Refused("through", f"{at:.12g} is no edge; the nearest are {nearest}")
 
     def _set_evenly(self, lower: float, upper: float, width: float, outside: Outside) -> None:
         """Cells of a width: by the formula, or by their edges, where the formula would round some of them otherwise."""

@@ -17,6 +17,7 @@ from .columns import (
     draw_bounds,
     draw_cdf,
     draw_cdf_of_values,
+    draw_contingency,
     draw_plane,
     draw_plane_bounds,
     draw_quantile_quantile,
@@ -35,9 +36,9 @@ from .curve_json import (
     to_frame,
 )
 from .expected import draw_forecast
-from .groups import MOST_TOGETHER, draw_means, draw_small
+from .groups import MOST_TOGETHER, draw_curves, draw_means, draw_small
 from .html import account_summary, html_summary, report, summary_facts
-from .numerals import numeral, numerals, span, standing
+from .numerals import MOST_LABELLED, numeral, numerals, span, standing
 from .office import PRINTED, SUPPRESSED, csv_text, facts_of, hidden, require_workbooks, too_wide, workbook
 from .scores import (
     DrawnArea,
@@ -68,15 +69,15 @@ from .text import (
 )
 
 __all__ = [
-    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "PRINTED", "RECORDS", "SEEDED", "SQUARE", "SUPPRESSED", "BalanceReport",
-    "ChargeRow",
-    "CrossedShade", "DrawnArea", "Opened", "RefusalRow", "Region", "Shade", "Spender", "account_summary",
-    "allowance_table", "area_rows",
-    "bundle", "check_document", "columns_of", "covering", "csv_text", "curve_schema", "curve_table", "draw_bars",
-    "draw_binned_residuals", "draw_bounds", "draw_calibration", "draw_cdf", "draw_cdf_of_values", "draw_confusion",
-    "draw_decision", "draw_forecast", "draw_gain", "draw_hosmer_lemeshow", "draw_means", "draw_numbers", "draw_plane",
-    "draw_plane_bounds", "draw_quantile_quantile", "draw_quantiles", "draw_residual_density", "draw_residual_points",
-    "draw_roc", "draw_small", "entitle", "envelope", "facts_of", "footer", "headless_axes", "hidden", "html_summary",
-    "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report", "require_workbooks", "save_figure",
-    "save_to", "span", "stacked", "standing", "styled", "summary_facts", "svg_text", "to_frame", "too_wide", "workbook",
+    "LANDSCAPE", "MOST_LABELLED", "MOST_TOGETHER", "POPULATION", "PRINTED", "RECORDS", "SEEDED", "SQUARE",
+    "SUPPRESSED", "BalanceReport", "ChargeRow", "CrossedShade", "DrawnArea", "Opened", "RefusalRow", "Region",
+    "Shade", "Spender", "account_summary", "allowance_table", "area_rows", "bundle", "check_document", "columns_of",
+    "covering", "csv_text", "curve_schema", "curve_table", "draw_bars", "draw_binned_residuals", "draw_bounds",
+    "draw_calibration", "draw_cdf", "draw_cdf_of_values", "draw_confusion", "draw_contingency", "draw_curves",
+    "draw_decision", "draw_forecast", "draw_gain", "draw_hosmer_lemeshow", "draw_means", "draw_numbers",
+    "draw_plane", "draw_plane_bounds", "draw_quantile_quantile", "draw_quantiles", "draw_residual_density",
+    "draw_residual_points", "draw_roc", "draw_small", "entitle", "envelope", "facts_of", "footer", "headless_axes",
+    "hidden", "html_summary", "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report",
+    "require_workbooks", "save_figure", "save_to", "span", "stacked", "standing", "styled", "summary_facts",
+    "svg_text", "to_frame", "too_wide", "workbook",
 ]  # fmt: skip

@@ -6,18 +6,10 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 import numpy as np
+from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.text import Annotation
-from matplotlib.ticker import (
-    AutoLocator,
-    Formatter,
-    LogFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    ScalarFormatter,
-)
 from matplotlib.transforms import IdentityTransform
 
 from ..conversation import PrivacyStatement
@@ -32,14 +24,14 @@ EACH_TICK = 0.6
 """Inches that the number of a tick needs."""
 
 
-class PlainPowers(Formatter):
+class PlainPowers(ticker.Formatter):
     """Tick labels of a logarithmic axis: each with its own digits, and no power of ten."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return numeral(x)
 
 
-class Plain(Formatter):
+class Plain(ticker.Formatter):
     """Tick labels with equal decimals, thousands apart, and without a power of ten at the end of the axis."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
@@ -50,27 +42,27 @@ class Plain(Formatter):
         return numerals(np.asarray(values, dtype=np.float64))
 
 
-def _powers(ax: Axes, axis: Axis) -> LogLocator:
+def _powers(ax: Axes, axis: Axis) -> ticker.LogLocator:
     """Ticks of a logarithmic axis: as many as have room, and between powers of ten where there are few of these."""
     low, high = sorted(axis.get_view_interval())
     if low > 0 and high / low < SHORT:
-        return LogLocator(subs=PARTS, numticks=3 * MOST_TICKS)
+        return ticker.LogLocator(subs=PARTS, numticks=3 * MOST_TICKS)
     inches = ax.get_position().width * float(ax.figure.bbox.width) / ax.figure.dpi
     room = int(inches / EACH_TICK) if axis is ax.xaxis else MOST_TICKS + 1
-    return LogLocator(numticks=max(2, min(MOST_TICKS + 1, room)))
+    return ticker.LogLocator(numticks=max(2, min(MOST_TICKS + 1, room)))
 
 
 def write_plainly(ax: Axes) -> None:
     """Both axes of `ax`, where nobody chose other words for their ticks."""
     for axis in (ax.xaxis, ax.yaxis):
-        if isinstance(axis.get_major_formatter(), ScalarFormatter):
+        if isinstance(axis.get_major_formatter(), ticker.ScalarFormatter):
             axis.set_major_formatter(Plain())
-        elif isinstance(axis.get_major_formatter(), LogFormatter):
+        elif isinstance(axis.get_major_formatter(), ticker.LogFormatter):
             axis.set_major_locator(_powers(ax, axis))
             axis.set_major_formatter(PlainPowers())
-            axis.set_minor_formatter(NullFormatter())
-    if isinstance(ax.xaxis.get_major_locator(), AutoLocator):
-        ax.xaxis.set_major_locator(MaxNLocator(MOST_TICKS, steps=[1, 2, 2.5, 5, 10]))  # room for long numbers
+            axis.set_minor_formatter(ticker.NullFormatter())
+    if isinstance(ax.xaxis.get_major_locator(), ticker.AutoLocator):
+        ax.xaxis.set_major_locator(ticker.MaxNLocator(MOST_TICKS, steps=[1, 2, 2.5, 5, 10]))  # room for long numbers
 
 
 SIZE = 7.0

@@ -155,14 +155,7 @@ def draw_small(
 
 def _divided(whole: Axes, down: int, across: int, many: int) -> tuple[list[Axes], Axes]:
     """Small axes in the place of large ones, and below them axes without a height that carry what is written there."""
-    place, figure = whole.get_subplotspec(), whole.figure
-    heights = [1.0] * down + [0.01]
-    grid: GridSpecBase = (
-        figure.add_gridspec(down + 1, across, height_ratios=heights)
-        if place is None
-        else place.subgridspec(down + 1, across, height_ratios=heights)
-    )
-    whole.remove()
+    figure, grid = whole.figure, _grid(whole, [1.0] * down, across)
     first = figure.add_subplot(grid[0, 0])
     rest = [figure.add_subplot(grid[divmod(number, across)], sharex=first, sharey=first) for number in range(1, many)]
     for number, each in enumerate([first, *rest]):
@@ -174,19 +167,22 @@ def _divided(whole: Axes, down: int, across: int, many: int) -> tuple[list[Axes]
 
 def divided(whole: Axes, heights: Sequence[float]) -> tuple[list[Axes], Axes]:
     """Axes below each other in the place of large ones, each with its own x axis, and some without height below."""
-    place, figure = whole.get_subplotspec(), whole.figure
+    figure = whole.figure
     if len(figure.axes) == 1:
-        whole.figure.set_size_inches(LANDSCAPE[0] + 1.8, 1.5 + 0.4 * sum(heights))  # type: ignore[union-attr]
-    shape: Any = {"height_ratios": [*heights, 0.01]}
-    grid: GridSpecBase = (
-        figure.add_gridspec(len(heights) + 1, 1, **shape)
-        if place is None
-        else place.subgridspec(len(heights) + 1, 1, **shape)
-    )
-    whole.remove()
+        figure.set_size_inches(LANDSCAPE[0] + 1.8, 1.5 + 0.4 * sum(heights))  # type: ignore[union-attr]
+    grid = _grid(whole, heights)
     *panels, below = (figure.add_subplot(grid[number, 0]) for number in range(len(heights) + 1))
     _empty(below)
     return panels, below
+
+
+def _grid(whole: Axes, heights: Sequence[float], across: int = 1) -> GridSpecBase:
+    """Cells in the place of large axes, which go, and below them a row without height."""
+    place, figure = whole.get_subplotspec(), whole.figure
+    whole.remove()
+    made: Any = figure.add_gridspec if place is None else place.subgridspec
+    cells: GridSpecBase = made(len(heights) + 1, across, height_ratios=[*heights, 0.01])
+    return cells
 
 
 def _empty(below: Axes) -> None:

@@ -44,12 +44,13 @@ def html_summary(
         text: What a reader is told of it before the picture; an empty line begins a paragraph.
     """
     name, statement = escape(lettering(title, 160)), "<br>".join(map(escape, footer(privacy).splitlines()))
+    paragraphs = (f"<p>{escape(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
     return "\n".join(
         filter(
             None,
             [
                 STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
-                WARNING if privacy.seeded else "", _paragraphs(text), f'<div class="picture">{svg}</div>',
+                WARNING if privacy.seeded else "", "".join(paragraphs), f'<div class="picture">{svg}</div>',
                 _table([*rows, *(("note", note) for note in privacy.notes)]),
                 f"<details><summary>{statement}</summary>{_table(statement_rows(privacy))}</details>", "</figure>",
             ],
@@ -64,10 +65,6 @@ def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyS
         "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in statement_rows(privacy)],
         "seeded": privacy.seeded,
     }  # fmt: skip
-
-
-def _paragraphs(text: str) -> str:
-    return "".join(f"<p>{escape(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> str:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from ..ledger import Statement
-    from ..ledger.account import Amount
+    from ..ledger import Amount, Statement
 
 
 SEEDED = "SEEDED: NOT PRIVATE"

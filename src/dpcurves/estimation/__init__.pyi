@@ -1,3 +1,18 @@
-from .joint_estimate import shrunken_estimate, smoothed, unbiased
+from .binary_tree import BoxTree, Layout, beginnings, largest_below, undivided
+from .empirical_bayes import Splits, estimate, least_squares_total
+from .joint_estimate import (
+    ConvolvedEstimate,
+    JointEstimate,
+    layout_of,
+    nested_in,
+    shrunken_estimate,
+    smoothed,
+    together,
+    unbiased,
+)
 
-__all__ = ["shrunken_estimate", "smoothed", "unbiased"]
+__all__ = [
+    "BoxTree", "ConvolvedEstimate", "JointEstimate", "Layout", "Splits", "beginnings", "estimate", "largest_below",
+    "layout_of", "least_squares_total", "nested_in", "shrunken_estimate", "smoothed", "together", "unbiased",
+    "undivided",
+]  # fmt: skip

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
-from ..laws import IntervalSums
-from ..laws.law import LEAST_VARIANCE
+from ..laws import LEAST_VARIANCE, IntervalSums
 
 # Intervals of cells that split in two, down to single cells: what may be measured, and how it is numbered.
 

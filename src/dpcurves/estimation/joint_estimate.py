@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence, Release
-from ..laws import Family, IntervalSums, LeastSquares, Noise, NoisySums, ToeplitzSums, least_squares
-from ..laws.interval_sums import in_parts
+from ..laws import Family, IntervalSums, LeastSquares, Noise, NoisySums, ToeplitzSums, in_parts, least_squares
 from ..laws.law import LEAST_VARIANCE
 from ..laws.toeplitz_sums import causal_product
 from .binary_tree import Dyadic, Layout, Measurements, Values, gather

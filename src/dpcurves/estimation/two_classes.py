@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray
-from ..laws import IntervalSums, NoisySums
-from ..laws.haar_sums import remaining
+from ..laws import IntervalSums, NoisySums, remaining
 from ..laws.interval_sums import Layer, TreeReading, ascend, in_parts, least_squares, over_cells, pinned, read
 from ..summaries.two_classes import non_decreasing
 from .joint_estimate import shrunken_estimate

@@ -10,8 +10,7 @@ import numpy as np
 
 from .. import curves
 from ..arrays import FloatArray
-from ..data import Grid, Weights
-from ..data.grid import HUNDREDTHS
+from ..data import HUNDREDTHS, Grid, Weights
 from . import true_readings as read
 from .expected_errors import (
     AREA,

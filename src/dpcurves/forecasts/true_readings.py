@@ -20,9 +20,8 @@ from ..data import Axis, Categories, Grid, Outside
 from ..ledger import Allotment, QuestionBudget
 from ..noise.randomness import FleetingMemory, Randomness
 from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
-from ..queries import Query
-from ..queries.query import SubsetQuery
-from ..records import CountSource, Scored, open_records
+from ..queries import Query, SubsetQuery
+from ..records import Records, open_records
 from ..session import pay_and_converse, rehearse
 from ..trust import Central, Curator
 
@@ -51,7 +50,7 @@ def answers(
         ValueError: as of `Session.ask`.
     """
     with catch_warnings(action="ignore", category=CurveWarning):
-        opened = Scored(open_records(table, unit=EACH_RECORD, key=KEY))
+        opened = open_records(table, unit=EACH_RECORD, key=KEY)
         try:
             records = _counted_once(opened)
             adjacency = neighbours.among(EACH_RECORD, opened.units() if neighbours.knows_units else None)
@@ -73,11 +72,10 @@ def confirmed(question: curves.VerifyQuestion, table: Mapping[str, Any]) -> int:
     for asked, of, count in _CONFIRMED:
         if asked == question and of is table:
             return count
-    plans = rehearse(question, PrivacyLoss.pure(1), Neighbours.ADD_REMOVE.among(EACH_RECORD, None))
-    (query,) = (plan.query for plan in plans if isinstance(plan.query, SubsetQuery))
-    records = Scored(open_records(table, unit=EACH_RECORD, key=KEY))
+    (plan,) = rehearse(question, PrivacyLoss.pure(1), Neighbours.ADD_REMOVE.among(EACH_RECORD, None))
+    records = open_records(table, unit=EACH_RECORD, key=KEY)
     try:
-        count = records.confirmed(query)
+        count = records.confirmed(cast("SubsetQuery", plan.query))
     finally:
         records.close()
     _CONFIRMED[:] = [(question, table, count)]
@@ -87,7 +85,7 @@ def confirmed(question: curves.VerifyQuestion, table: Mapping[str, Any]) -> int:
 class _Reply:
     """A conversation's replies: a part is opened when it is paid for, and asked again under the same payment."""
 
-    def __init__(self, records: CountSource, trust: Central, adjacency: Any, randomness: Randomness) -> None:
+    def __init__(self, records: Records, trust: Central, adjacency: Any, randomness: Randomness) -> None:
         self._of = records, trust, adjacency, randomness
         self._memories: dict[int, FleetingMemory] = {}
         self._paid: dict[int, Release] = {}
@@ -105,7 +103,7 @@ class _Reply:
         return trust.run(plan, [Curator(records, self._memories[allotment.part])], allotment, randomness)
 
 
-def _counted_once(records: Scored) -> CountSource:
+def _counted_once(records: Records) -> Records:
     """These public records, of which what was counted is kept: most answers begin with the same counts."""
     kept = dict[Any, Any]()
 
@@ -116,7 +114,7 @@ def _counted_once(records: Scored) -> CountSource:
         return kept[key]
 
     counted = ("check", "counts", "sums", "squares", "prefixes", "weighed", "confirmed", "units")
-    return cast("CountSource", SimpleNamespace(**{name: partial(of, name) for name in counted}))
+    return cast("Records", SimpleNamespace(**{name: partial(of, name) for name in counted}))
 
 
 Columns = Mapping[str, Any]

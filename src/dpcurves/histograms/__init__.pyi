@@ -7,10 +7,10 @@ from .blocks import (
     UniformGridEstimator,
 )
 from .partitions import AhpEstimator, DawaEstimator, MwemEstimator, PrivTreeEstimator
-from .table_estimator import Axes, EstimatedTable, TableEstimator
+from .table_estimator import Axes, EstimatedTable, Extent, TableEstimator
 
 __all__ = [
-    "AdaptiveGridEstimator", "AhpEstimator", "Axes", "CellEstimator", "DawaEstimator", "EstimatedTable",
+    "AdaptiveGridEstimator", "AhpEstimator", "Axes", "CellEstimator", "DawaEstimator", "EstimatedTable", "Extent",
     "HierarchyEstimator", "MwemEstimator", "PrivTreeEstimator", "PriveletEstimator", "RefinedGridEstimator",
     "TableEstimator", "UniformGridEstimator",
 ]  # fmt: skip

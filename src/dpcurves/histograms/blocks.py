@@ -13,35 +13,20 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..conversation import Release, Setting, Step
-from ..estimation.binary_tree import BoxTree, beginnings, largest_below, undivided
-from ..estimation.empirical_bayes import Splits
-from ..estimation.joint_estimate import JointEstimate
+from ..estimation import BoxTree, JointEstimate, Splits, beginnings, largest_below, undivided
 from ..laws import HaarTensorSums, Noise, wavelet_estimate
 from ..queries import Read, RegionQuery, WaveletQuery
-from .table_estimator import (
-    Axes,
-    Conversation,
-    EstimatedTable,
-    Extent,
-    counted,
-    epsilon_per_record,
-    equal_blocks,
-    nested_blocks,
-    read_regions,
-    records_inside,
-    regions,
-    together,
-)
+from . import table_estimator as tables
 
 
 @dataclass(frozen=True, slots=True)
 class CellEstimator:
     """A noisy count for each cell (Dwork, McSherry, Nissim and Smith 2006). One turn."""
 
-    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
         """Ask for all cells."""
-        extent = Extent.of(axes)
-        found = yield from counted(axes, extent, [np.arange(extent.cells)], Read.CELLS, share)
+        extent = tables.Extent.of(axes)
+        found = yield from tables.counted(axes, extent, [np.arange(extent.cells)], Read.CELLS, share)
         return replace(found, joined=False)
 
 
@@ -52,13 +37,13 @@ class UniformGridEstimator:
     Where the number of records is private a twentieth of the share counts them first; the paper takes it as known.
     """
 
-    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
         """Ask how many records there are, if need be, then for blocks."""
-        extent = Extent.of(axes)
-        records, left, paid = yield from records_inside(axes, extent, setting, share)
-        parts = grid_parts(records, epsilon_per_record(setting, left), len(extent.shape))
-        found = yield from counted(axes, extent, [equal_blocks(extent.shape, parts)], Read.CELLS, left)
-        return EstimatedTable(found.cells, found.outside, found.missing, (*paid, *found.releases))
+        extent = tables.Extent.of(axes)
+        records, left, paid = yield from tables.records_inside(axes, extent, setting, share)
+        parts = grid_parts(records, tables.epsilon_per_record(setting, left), len(extent.shape))
+        found = yield from tables.counted(axes, extent, [tables.equal_blocks(extent.shape, parts)], Read.CELLS, left)
+        return tables.EstimatedTable(found.cells, found.outside, found.missing, (*paid, *found.releases))
 
 
 def grid_parts(records: float, epsilon: float, axes: int) -> int:
@@ -79,12 +64,12 @@ class HierarchyEstimator:
     share of the budget. The root is not counted: its noisy count helps less than its share costs.
     """
 
-    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
         """Ask for blocks of all sizes."""
-        extent = Extent.of(axes)
+        extent = tables.Extent.of(axes)
         if extent.shape.count(1) >= len(extent.shape) - 1:
-            return (yield from counted(axes, extent, [np.arange(extent.cells)], Read.PREFIXES, share))
-        return (yield from counted(axes, extent, list(_levels(extent.shape)), Read.CELLS, share))
+            return (yield from tables.counted(axes, extent, [np.arange(extent.cells)], Read.PREFIXES, share))
+        return (yield from tables.counted(axes, extent, list(_levels(extent.shape)), Read.CELLS, share))
 
 
 def fan_out(side: int, axes: int) -> int:
@@ -120,7 +105,7 @@ def _levels(shape: tuple[int, ...]) -> Iterator[IntArray]:
     fan = fan_out(max(shape), len(shape))
     height = _height(max(shape), fan)
     for level in range(1, height):
-        yield nested_blocks(shape, fan**level)
+        yield tables.nested_blocks(shape, fan**level)
     yield np.arange(int(np.prod(shape)))
 
 
@@ -132,14 +117,14 @@ class PriveletEstimator:
     pays on long axes: in a plane of 64 by 64 cells single counts of cells are better.
     """
 
-    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
         """Ask for all Haar coefficients."""
-        extent = Extent.of(axes)
+        extent = tables.Extent.of(axes)
         release = yield Step(WaveletQuery(axes, tuple(extent.inside.tolist()), extent.shape), share)
         found = wavelet_estimate(
             release.plan.law.required(HaarTensorSums), release.values, release.plan.adjacency.total
         )
-        return EstimatedTable(found.cells, found.apart, found.missing, (release,))
+        return tables.EstimatedTable(found.cells, found.apart, found.missing, (release,))
 
 
 # Coarse blocks are counted, and divided where there are many records.
@@ -175,20 +160,22 @@ class AdaptiveGridEstimator:
     turns together `share`, by adaptive composition.
     """
 
-    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
         """Ask how many records there are, if need be, then for coarse blocks, then for fine ones."""
-        extent = Extent.of(axes)
-        records, left, paid = yield from records_inside(axes, extent, setting, share, FOR_SIZE)
-        epsilon = epsilon_per_record(setting, left)
-        coarse = equal_blocks(extent.shape, coarse_parts(records, epsilon, extent.shape))
-        first = yield from counted(axes, extent, [coarse], Read.CELLS, left * COARSE)
+        extent = tables.Extent.of(axes)
+        records, left, paid = yield from tables.records_inside(axes, extent, setting, share, FOR_SIZE)
+        epsilon = tables.epsilon_per_record(setting, left)
+        coarse = tables.equal_blocks(extent.shape, coarse_parts(records, epsilon, extent.shape))
+        first = yield from tables.counted(axes, extent, [coarse], Read.CELLS, left * COARSE)
         seen = np.bincount(coarse, weights=first.cells.ravel()).astype(np.float64)
         parts = parts_of(seen, epsilon, len(extent.shape))
         fine = _divided(extent.shape, coarse, parts)
-        query = regions(axes, extent, [coarse, fine], Read.CELLS, turn=1)
+        query = tables.regions(axes, extent, [coarse, fine], Read.CELLS, turn=1)
         pairs = coarse * (int(fine.max()) + 1) + fine
-        second = yield Step(regions(axes, extent, [pairs], Read.CELLS, turn=1), left * (1 - COARSE))
-        return read_regions(query, extent, together(first.releases[0], second), (*paid, *first.releases, second))
+        second = yield Step(tables.regions(axes, extent, [pairs], Read.CELLS, turn=1), left * (1 - COARSE))
+        return tables.read_regions(
+            query, extent, tables.together(first.releases[0], second), (*paid, *first.releases, second)
+        )
 
 
 def coarse_parts(records: float, epsilon: float, shape: tuple[int, ...]) -> int:
@@ -270,7 +257,7 @@ class RefinedGridEstimator:
     turns alone: so under either adjacency it loses its part, and all turns together `share`, by adaptive composition.
     """
 
-    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
         """Ask for blocks, then for parts of them, then for parts of these."""
         plane = _Plane.of(axes)
         if plane.extent.cells < FEWEST or setting.loss.rho == 0:
@@ -291,14 +278,14 @@ class RefinedGridEstimator:
 class _Plane:
     """A table in the order of its boxes, which are asked for and read by the places where they begin."""
 
-    axes: Axes
-    extent: Extent
+    axes: tables.Axes
+    extent: tables.Extent
     tree: BoxTree
     places: tuple[int, ...]
 
     @classmethod
-    def of(cls, axes: Axes) -> _Plane:
-        extent = Extent.of(axes)
+    def of(cls, axes: tables.Axes) -> _Plane:
+        extent = tables.Extent.of(axes)
         tree = BoxTree.of(extent.shape, len(extent.outside))
         return cls(axes, extent, tree, (*extent.inside[tree.order].tolist(), *extent.outside.tolist()))
 
@@ -322,9 +309,9 @@ class _Plane:
         starts = beginnings(splits.layout, undivided(splits.layout, risk > TOLERANCE * noise))
         return starts if starts[-1] > 0 and starts[1] < self.extent.cells else self.blocks
 
-    def estimated(self, releases: list[Release]) -> EstimatedTable:
+    def estimated(self, releases: list[Release]) -> tables.EstimatedTable:
         """Every cell from all answers."""
         joint, cells = self.read(releases), np.empty(self.extent.cells)
         cells[self.tree.order] = joint.cells[: self.extent.cells]
         outside = float(joint.cells[self.extent.cells :].sum())
-        return EstimatedTable(cells.reshape(self.extent.shape), outside, joint.missing, tuple(releases))
+        return tables.EstimatedTable(cells.reshape(self.extent.shape), outside, joint.missing, tuple(releases))

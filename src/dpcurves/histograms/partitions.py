@@ -17,18 +17,8 @@ from ..arguments import Refused
 from ..arrays import FloatArray, IntArray, compiled
 from ..conversation import Setting, Step
 from ..data import Axis, Outside
-from ..queries import Boxes, IntervalPartitionQuery, Read, Splitting, TreePartitionQuery, WorstBoxQuery
-from ..queries.region import Box
-from .table_estimator import (
-    Axes,
-    Conversation,
-    EstimatedTable,
-    Extent,
-    counted,
-    epsilon_per_record,
-    neighbourly,
-    records_inside,
-)
+from ..queries import Box, Boxes, IntervalPartitionQuery, Read, Splitting, TreePartitionQuery, WorstBoxQuery
+from . import table_estimator as tables
 
 
 def clusters(rising: FloatArray, variance: float) -> NDArray[np.int64]:
@@ -105,19 +95,19 @@ class AhpEstimator:
         if not 0 < self.scan < 1:
             raise Refused("scan", f"a part between 0 and 1 is needed, got {self.scan}")
 
-    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
         """Ask for all cells, then for clusters of them."""
-        extent = Extent.of(axes)
-        seen = yield from counted(axes, extent, [np.arange(extent.cells)], Read.CELLS, share * self.scan)
-        epsilon = epsilon_per_record(setting, share * self.scan)
+        extent = tables.Extent.of(axes)
+        seen = yield from tables.counted(axes, extent, [np.arange(extent.cells)], Read.CELLS, share * self.scan)
+        epsilon = tables.epsilon_per_record(setting, share * self.scan)
         noisy = seen.cells.ravel()
         kept = np.where(noisy <= THRESHOLD * log(extent.cells) / epsilon, 0.0, noisy)
         order = np.argsort(kept, kind="stable")
         rest = share * (1 - self.scan)
         label = np.empty(extent.cells, dtype=np.int64)
-        label[order] = clusters(kept[order], 2 / epsilon_per_record(setting, rest) ** 2)
-        found = yield from counted(axes, extent, [label], Read.CELLS, rest, turn=1)
-        return EstimatedTable(found.cells, found.outside, found.missing, (*seen.releases, *found.releases))
+        label[order] = clusters(kept[order], 2 / tables.epsilon_per_record(setting, rest) ** 2)
+        found = yield from tables.counted(axes, extent, [label], Read.CELLS, rest, turn=1)
+        return tables.EstimatedTable(found.cells, found.outside, found.missing, (*seen.releases, *found.releases))
 
 
 # Intervals of cells with like counts are found, and counted as one.
@@ -150,10 +140,10 @@ class DawaEstimator:
         if self.choice is not None and not 0 < self.choice < 1:
             raise Refused("choice", f"a part between 0 and 1 is needed, got {self.choice}")
 
-    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
         """Ask for a partition, then for its counts."""
-        extent = Extent.of(axes)
-        order = neighbourly(extent.shape)
+        extent = tables.Extent.of(axes)
+        order = tables.neighbourly(extent.shape)
         query = IntervalPartitionQuery(axes, tuple(extent.inside[order].tolist()))
         in_line = extent.cells == max(extent.shape)
         choice = self.choice if self.choice is not None else Fraction(1, 4) if in_line else Fraction(2, 5)
@@ -162,8 +152,8 @@ class DawaEstimator:
         label[order] = np.cumsum(np.asarray(chosen.values) == 1)
         labels = [label] if in_line or int(label.max()) < MOST_IN_ONE_LEVEL else [label // GROUP, label]
         read = Read.PREFIXES if in_line else Read.CELLS
-        found = yield from counted(axes, extent, labels, read, share * (1 - choice))
-        return EstimatedTable(found.cells, found.outside, found.missing, (chosen, *found.releases))
+        found = yield from tables.counted(axes, extent, labels, read, share * (1 - choice))
+        return tables.EstimatedTable(found.cells, found.outside, found.missing, (chosen, *found.releases))
 
 
 # A partition is grown where records are many, and its leaves are counted.
@@ -197,16 +187,16 @@ class PrivTreeEstimator:
         if not 0 < self.growing < 1:
             raise Refused("growing", f"a part between 0 and 1 is needed, got {self.growing}")
 
-    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
         """Ask for a partition, then for the counts of its leaves."""
-        extent = Extent.of(axes)
+        extent = tables.Extent.of(axes)
         query = TreePartitionQuery(axes, (self.fan,) * len(axes), self.least)
         grown = yield Step(query, share * self.growing)
         leaves = Splitting(query.shape, query.fans).leaves(grown.values)
         label = leaf_numbers(leaves, query.shape)[extent.inside]
         read = Read.PREFIXES if extent.cells == max(extent.shape) else Read.CELLS
-        found = yield from counted(axes, extent, [label], read, share * (1 - self.growing))
-        return EstimatedTable(found.cells, found.outside, found.missing, (grown, *found.releases))
+        found = yield from tables.counted(axes, extent, [label], read, share * (1 - self.growing))
+        return tables.EstimatedTable(found.cells, found.outside, found.missing, (grown, *found.releases))
 
 
 def leaf_numbers(leaves: Boxes, shape: tuple[int, ...]) -> IntArray:
@@ -258,10 +248,10 @@ class MwemEstimator:
         if self.rounds < 1:
             raise Refused("rounds", f"at least 1 is needed, got {self.rounds}")
 
-    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
         """Ask for the number of records, if need be, then turn by turn for a box and its count."""
-        extent = Extent.of(axes)
-        total, left, paid = yield from records_inside(axes, extent, setting, share)
+        extent = tables.Extent.of(axes)
+        total, left, paid = yield from tables.records_inside(axes, extent, setting, share)
         boxes = candidates(extent.shape)
         # In the table cells for values outside come first.
         shifts = [isinstance(axis, Axis) and axis.grid.outside is Outside.APART for axis in axes]
@@ -277,12 +267,12 @@ class MwemEstimator:
             box = boxes.pop(chosen.values[0])
             beside = np.ones(extent.shape, dtype=np.int64)
             beside[inside(box)] = 0
-            found = yield from counted(axes, extent, [beside.ravel()], Read.CELLS, left / rounds / 2, turn=turn)
+            found = yield from tables.counted(axes, extent, [beside.ravel()], Read.CELLS, left / rounds / 2, turn=turn)
             within = float(found.cells[inside(box)].sum())
             so_far.append(BoxCount(inside(box), within, float(found.cells.sum()) - within))
             estimate = fitted(estimate, so_far)
             paid = (*paid, chosen, *found.releases)
-        return EstimatedTable(estimate, found.outside if found else 0.0, found.missing if found else 0.0, paid)
+        return tables.EstimatedTable(estimate, found.outside if found else 0.0, found.missing if found else 0.0, paid)
 
 
 def candidates(shape: tuple[int, ...]) -> list[Box]:

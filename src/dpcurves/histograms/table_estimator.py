@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import IntArray
-from ..conversation import EstimatedTable, Evidence, Release, Setting, Step, Strategy, TableEstimator
-from ..conversation.workload import Axes
+from ..conversation import Axes, EstimatedTable, Evidence, Release, Setting, Step, Strategy, TableEstimator
 from ..data import Axis, Categories, Outside
 from ..laws import least_squares
 from ..queries import Read, RegionQuery

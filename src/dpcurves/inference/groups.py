@@ -70,11 +70,6 @@ class GroupCounts:
         """Positives less expected ones; negatives have as many too few."""
         return self.positive - self.expected
 
-    @property
-    def chance_variance(self) -> FloatArray:
-        """The largest variance of the positives if predictions are calibrated; exact where all of a group are alike."""
-        return np.maximum(self.count, 0.0) * self.mean * (1 - self.mean)
-
 
 class GroupNoise(NamedTuple):
     """Simulated noise of what was released of groups, each (draws, groups)."""
@@ -100,7 +95,8 @@ def hosmer_lemeshow(groups: GroupCounts, noise_variance: FloatArray) -> FloatArr
         groups: The released groups.
         noise_variance: The variance of the noise of ``O - E``, (groups,).
     """
-    variance = np.maximum(groups.chance_variance + noise_variance, LEAST_VARIANCE)
+    by_chance = np.maximum(groups.count, 0.0) * groups.mean * (1 - groups.mean)  # exact where all of a group are alike
+    variance = np.maximum(by_chance + noise_variance, LEAST_VARIANCE)
     return np.asarray((groups.surplus**2 / variance).sum(axis=-1))
 
 

@@ -14,8 +14,8 @@ from ..arrays import FloatArray
 from ..estimation.joint_estimate import unbiased
 from ..estimation.two_classes import two_classes
 from ..laws import NoisySums
-from ..summaries.two_classes import LEAST_MASS, from_the_top
-from ..summaries.two_classes import above as above
+from ..summaries import LEAST_MASS, from_the_top
+from ..summaries import above as above
 from .bands import (
     GUARD,
     LEVELLED,

@@ -252,7 +252,8 @@ class HaarTensorSums(CountLaw):
     @property
     def blocks(self) -> list[tuple[slice, ...]]:
         """The places of the values of each combination of bands in a table of values, in the order of `noises`."""
-        return list(product(*(_slices(side) for side in self.sides)))
+        ends = (np.cumsum([0, *bands(side)]).tolist() for side in self.sides)
+        return list(product(*([slice(*each) for each in pairwise(along)] for along in ends)))
 
     @property
     def mean_prefix_variance(self) -> float:
@@ -286,11 +287,6 @@ def bands(side: int) -> tuple[int, ...]:
     """
     halves = (1 << level for level in reversed(range((side - 1).bit_length())))
     return (1, *((side + half - 1) // (2 * half) for half in halves))
-
-
-def _slices(side: int) -> list[slice]:
-    ends = np.cumsum([0, *bands(side)]).tolist()
-    return [slice(begin, end) for begin, end in pairwise(ends)]
 
 
 def mean_squares(side: int) -> FloatArray:

@@ -97,7 +97,8 @@ def interval_variances(law: NestedSums, total_is_public: bool) -> FloatArray:
         ValueError: an interval is not a union of intervals of the next level.
     """
     variances = _combined_variances(law)
-    node, slope = _interpolated(law.levels[-1], law.cells)
+    node, bounds = _containing(law.levels[-1], law.cells), law.levels[-1].bounds(law.cells)
+    slope = (np.arange(law.cells + 1) - bounds[node]) / np.diff(bounds)[node]  # of each edge's interval, what is below
     spread = np.zeros(law.cells + 1)
     for level, finer, variance in zip(law.levels[-2::-1], law.levels[:0:-1], variances[:0:-1], strict=True):
         parent = _containing(level, law.cells)
@@ -160,12 +161,6 @@ def _containing(level: Tier, cells: int) -> IntArray:
     """The interval that each edge lies in: the one to its right, at the end the last one."""
     last = len(level.starts) - 1
     return np.append(np.repeat(np.arange(last + 1), np.diff(level.bounds(cells))), last)
-
-
-def _interpolated(level: Tier, cells: int) -> tuple[IntArray, FloatArray]:
-    """The interval that each edge lies in, and what part of it lies below the edge."""
-    node, bounds = _containing(level, cells), level.bounds(cells)
-    return node, (np.arange(cells + 1) - bounds[node]) / np.diff(bounds)[node]
 
 
 def _below(variance: FloatArray, first: IntArray, node: IntArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:

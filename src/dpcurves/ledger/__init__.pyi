@@ -1,4 +1,5 @@
 from .account import (
+    LARGEST_AMOUNT,
     Account,
     Allotment,
     Allowance,
@@ -14,10 +15,10 @@ from .balance import AllowanceBalance, Balance
 from .ledger import Ledger
 from .statement import Remaining, Statement, StatementLine
 from .stream_state import Standing
-from .verification import Entered, Event, Verified
+from .verification import Condition, Entered, Event, Verified
 
 __all__ = [
-    "Account", "Allotment", "Allowance", "AllowanceBalance", "Amount", "Balance", "BudgetExceeded", "Currency",
-    "Entered", "Event", "Grant", "Ledger", "Member", "QuestionBudget", "Remaining", "Standing", "Statement",
-    "StatementLine", "Together", "Verified",
+    "LARGEST_AMOUNT", "Account", "Allotment", "Allowance", "AllowanceBalance", "Amount", "Balance",
+    "BudgetExceeded", "Condition", "Currency", "Entered", "Event", "Grant", "Ledger", "Member", "QuestionBudget",
+    "Remaining", "Standing", "Statement", "StatementLine", "Together", "Verified",
 ]  # fmt: skip

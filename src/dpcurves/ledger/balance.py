@@ -13,19 +13,7 @@ from sqlalchemy import ColumnElement, RowMapping, Select, Table, func, select, u
 
 from ..arguments import Refused
 from ..privacy import Neighbours, Unit
-from .account import (
-    BILLION,
-    WHOLE_PROJECT,
-    Account,
-    Allowance,
-    Amount,
-    BudgetExceeded,
-    Currency,
-    NoAllowance,
-    Together,
-    told_apart,
-    told_with,
-)
+from . import account as accounts
 from .chain import ACCOUNTS, ALLOWANCES, GRANTS, PAYMENTS, Chain
 
 Owner = tuple[str, ...]
@@ -53,10 +41,10 @@ class Spending(ABC):
     if TYPE_CHECKING:
 
         @property
-        def limit(self) -> Amount: ...
+        def limit(self) -> accounts.Amount: ...
 
         @property
-        def spent(self) -> Amount: ...
+        def spent(self) -> accounts.Amount: ...
 
     @property
     @abstractmethod
@@ -74,11 +62,11 @@ class Spending(ABC):
         return ""
 
     @property
-    def left(self) -> Amount:
+    def left(self) -> accounts.Amount:
         """The remaining part; of an allowance, as far as others leave so much."""
-        return Amount(self.spent.currency, self.limit.billionths - self.spent.billionths)
+        return accounts.Amount(self.spent.currency, self.limit.billionths - self.spent.billionths)
 
-    def after(self, price: Amount, purpose: str) -> Self:
+    def after(self, price: accounts.Amount, purpose: str) -> Self:
         """Balance once `price` is paid.
 
         Raises:
@@ -86,9 +74,11 @@ class Spending(ABC):
         """
         if price.billionths > self.left.billionths:
             left = f"{self.left.digits} of {self.limit.digits} is left{self.to_whom}"
-            raise BudgetExceeded(self.ARGUMENT, f"{purpose!r} asks for {price}; {left}")
+            raise accounts.BudgetExceeded(self.ARGUMENT, f"{purpose!r} asks for {price}; {left}")
         before: Any = self
-        return cast("Self", replace(before, spent=Amount(price.currency, self.spent.billionths + price.billionths)))
+        return cast(
+            "Self", replace(before, spent=accounts.Amount(price.currency, self.spent.billionths + price.billionths))
+        )
 
     @property
     def paid(self) -> Select[Any]:
@@ -119,11 +109,11 @@ class Balance(Spending):
     PAID_IN = GRANTS
     ARGUMENT = "budget"
 
-    account: Account
-    spent: Amount
+    account: accounts.Account
+    spent: accounts.Amount
 
     @property
-    def limit(self) -> Amount:
+    def limit(self) -> accounts.Amount:
         """The cap, in whole billionths."""
         return self.account.limit
 
@@ -136,20 +126,18 @@ class Balance(Spending):
         return f"what {self.account.dataset!r} has spent is not what its grants sum to"
 
 
-def open_balance(chain: Chain, account: Account) -> None:
+def open_balance(chain: Chain, account: accounts.Account) -> None:
     """Enter a new account that has spent nothing."""
     chain.append(
         ACCOUNTS,
-        {
-            "dataset": account.dataset,
-            "neighbours": account.neighbours.value,
-            "unit_column": account.unit.column,
-            "unit_records": account.unit.records,
-            "currency": told_with(account.currency.value, account.cap.delta),
-            "cap": account.limit.billionths,
-            "spent": 0,
-            "seal": chain.seal_spent((account.dataset,), 0),
-        },
+        dataset=account.dataset,
+        neighbours=account.neighbours.value,
+        unit_column=account.unit.column,
+        unit_records=account.unit.records,
+        currency=accounts.told_with(account.currency.value, account.cap.delta),
+        cap=account.limit.billionths,
+        spent=0,
+        seal=chain.seal_spent((account.dataset,), 0),
     )
 
 
@@ -183,13 +171,13 @@ def require_balance(chain: Chain, dataset: str) -> Balance:
 def _checked(chain: Chain, row: RowMapping) -> Balance:
     if not chain.is_spent((row["dataset"],), row):
         raise Refused("ledger", f"what {row['dataset']!r} has spent was changed without the key")
-    told, delta = told_apart(row["currency"])
-    currency = Currency(told)
-    cap = currency.loss(Fraction(row["cap"], BILLION)).with_delta(delta)
+    told, delta = accounts.told_apart(row["currency"])
+    currency = accounts.Currency(told)
+    cap = currency.loss(Fraction(row["cap"], accounts.BILLION)).with_delta(delta)
     named, records = row["unit_column"], row["unit_records"]
     unit = Unit(named, records) if records or not named else Unit.of_any_rows(named)
-    account = Account(row["dataset"], Neighbours(row["neighbours"]), unit, cap)
-    return Balance(account, Amount(currency, row["spent"]))
+    account = accounts.Account(row["dataset"], Neighbours(row["neighbours"]), unit, cap)
+    return Balance(account, accounts.Amount(currency, row["spent"]))
 
 
 # The spent and the remaining part of an allowance of a project or an analyst.
@@ -219,14 +207,14 @@ class AllowanceBalance(Spending):
     dataset: str
     project: str
     analyst: str | None
-    limit: Amount
-    spent: Amount
-    together: Together
+    limit: accounts.Amount
+    spent: accounts.Amount
+    together: accounts.Together
     when: str
 
     @property
     def owner(self) -> Owner:
-        return (self.dataset, self.project, WHOLE_PROJECT if self.analyst is None else self.analyst)
+        return (self.dataset, self.project, accounts.WHOLE_PROJECT if self.analyst is None else self.analyst)
 
     @property
     def words(self) -> str:
@@ -270,23 +258,23 @@ def require_allowances(
     Raises:
         ValueError: there is none, or one was changed without the key.
     """
-    wanted = (*_of(ALLOWANCES, (dataset, project)), ALLOWANCES.c.analyst.in_([WHOLE_PROJECT, analyst]))
+    wanted = (*_of(ALLOWANCES, (dataset, project)), ALLOWANCES.c.analyst.in_([accounts.WHOLE_PROJECT, analyst]))
     found = _last(chain, select(ALLOWANCES).where(*wanted))
-    whole, own = found.get((dataset, project, WHOLE_PROJECT)), found.get((dataset, project, analyst))
+    whole, own = found.get((dataset, project, accounts.WHOLE_PROJECT)), found.get((dataset, project, analyst))
     if whole is None:
-        raise NoAllowance("project", f"{project!r} has no allowance in {dataset!r}")
+        raise accounts.NoAllowance("project", f"{project!r} has no allowance in {dataset!r}")
     if own is None:
-        raise NoAllowance("analyst", f"{analyst!r} has no allowance in project {project!r} of {dataset!r}")
+        raise accounts.NoAllowance("analyst", f"{analyst!r} has no allowance in project {project!r} of {dataset!r}")
     return whole, own
 
 
-def find_allowance(chain: Chain, allowance: Allowance) -> AllowanceBalance | None:
+def find_allowance(chain: Chain, allowance: accounts.Allowance) -> AllowanceBalance | None:
     """The current allowance of an owner, or None."""
     owner = _owner(allowance)
     return _last(chain, select(ALLOWANCES).where(*_of(ALLOWANCES, owner))).get(owner)
 
 
-def set_allowance(chain: Chain, allowance: Allowance, together: Together) -> None:
+def set_allowance(chain: Chain, allowance: accounts.Allowance, together: accounts.Together) -> None:
     """Enter an allowance in the place of the one that stood, and go on from what was spent of that.
 
     Raises:
@@ -302,30 +290,32 @@ def set_allowance(chain: Chain, allowance: Allowance, together: Together) -> Non
     _require_room(account, standing.values(), owner, limit, together)
     chain.append(
         ALLOWANCES,
-        {
-            **dict(zip(_COLUMNS, owner, strict=True)),
-            "currency": limit.currency.value,
-            "most": limit.billionths,
-            "together": together.value,
-            "set_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "spent": spent,
-            "seal": chain.seal_spent(owner, spent),
-        },
+        **dict(zip(_COLUMNS, owner, strict=True)),
+        currency=limit.currency.value,
+        most=limit.billionths,
+        together=together.value,
+        set_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        spent=spent,
+        seal=chain.seal_spent(owner, spent),
     )
 
 
-def _owner(allowance: Allowance) -> Owner:
-    return (allowance.dataset, allowance.project, allowance.analyst or WHOLE_PROJECT)
+def _owner(allowance: accounts.Allowance) -> Owner:
+    return (allowance.dataset, allowance.project, allowance.analyst or accounts.WHOLE_PROJECT)
 
 
 def _require_room(
-    account: Balance, standing: Iterable[AllowanceBalance], owner: Owner, limit: Amount, together: Together
+    account: Balance,
+    standing: Iterable[AllowanceBalance],
+    owner: Owner,
+    limit: accounts.Amount,
+    together: accounts.Together,
 ) -> None:
     """Refuse an allowance that does not fit above, beside or below the others."""
     others = [each for each in standing if each.owner != owner]
-    project = next((each for each in others if each.owner == (*owner[:2], WHOLE_PROJECT)), None)
+    project = next((each for each in others if each.owner == (*owner[:2], accounts.WHOLE_PROJECT)), None)
     within = [each.limit.billionths for each in others if each.project == owner[1] and each.analyst is not None]
-    if owner[2] != WHOLE_PROJECT:
+    if owner[2] != accounts.WHOLE_PROJECT:
         if project is None:
             raise Refused("project", f"{owner[1]!r} has no allowance yet of which an analyst's is a part")
         _require_parts([limit.billionths, *within], project.limit, project.words, together)
@@ -335,11 +325,11 @@ def _require_room(
         _require_parts(within, limit, f"project {owner[1]!r}", together)
 
 
-def _require_parts(parts: Collection[int], whole: Amount, words: str, together: Together) -> None:
+def _require_parts(parts: Collection[int], whole: accounts.Amount, words: str, together: accounts.Together) -> None:
     if max(parts, default=0) > whole.billionths:
         raise Refused("allowance", f"one is more than the {whole} of {words}, which it is a part of")
-    if sum(parts) > whole.billionths and together is Together.WITHIN:
-        total = Amount(whole.currency, sum(parts)).digits
+    if sum(parts) > whole.billionths and together is accounts.Together.WITHIN:
+        total = accounts.Amount(whole.currency, sum(parts)).digits
         raise Refused("allowance", f"those in {words} add up to {total} of {whole}; say that they may exceed it")
 
 
@@ -352,6 +342,6 @@ def _checked_allowance(chain: Chain, row: RowMapping) -> AllowanceBalance:
     dataset, project, analyst = owner = tuple(row[name] for name in _COLUMNS)
     if not chain.is_spent(owner, row):
         raise Refused("ledger", f"what was spent of an allowance in {dataset!r} was changed without the key")
-    most, spent = (Amount(Currency(row["currency"]), row[name]) for name in ("most", "spent"))
-    together = Together(row["together"])
+    most, spent = (accounts.Amount(accounts.Currency(row["currency"]), row[name]) for name in ("most", "spent"))
+    together = accounts.Together(row["together"])
     return AllowanceBalance(dataset, project, analyst or None, most, spent, together, row["set_at"])

@@ -18,29 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    Connection,
-    Dialect,
-    Engine,
-    Index,
-    Integer,
-    MetaData,
-    QueuePool,
-    RowMapping,
-    Select,
-    Table,
-    Text,
-    UniqueConstraint,
-    bindparam,
-    event,
-    insert,
-    select,
-    text,
-    update,
-)
+import sqlalchemy as sql
 from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.schema import CreateIndex, CreateTable, SchemaItem
@@ -267,70 +245,72 @@ FIRST_VERSION = 1
 """Had no notes, 2 no states, 3 no allowances, and 4 no events. Such a ledger is brought to the present schema when it
 is opened."""
 
-METADATA = MetaData()
+METADATA = sql.MetaData()
 
 
-def _texts(*names: str) -> list[Column[str]]:
-    return [Column(name, Text, nullable=False) for name in names]
+def _texts(*names: str) -> list[sql.Column[str]]:
+    return [sql.Column(name, sql.Text, nullable=False) for name in names]
 
 
-def _numbers(*names: str) -> list[Column[int]]:
-    return [Column(name, BigInteger, nullable=False) for name in names]
+def _numbers(*names: str) -> list[sql.Column[int]]:
+    return [sql.Column(name, sql.BigInteger, nullable=False) for name in names]
 
 
-BOOK = Table(
+BOOK = sql.Table(
     "dpcurves_book",
     METADATA,
-    Column("id", Integer, CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
-    Column("version", Integer, nullable=False),
+    sql.Column("id", sql.Integer, sql.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    sql.Column("version", sql.Integer, nullable=False),
     *_texts("name", "key"),
     *_numbers("entries"),
     *_texts("head", "seal"),
 )
 
 
-def _entries(kind: str, *columns: SchemaItem) -> Table:
+def _entries(kind: str, *columns: SchemaItem) -> sql.Table:
     """A table of entries: its own columns, and their place in the chain."""
-    return Table(
+    return sql.Table(
         f"dpcurves_{kind}",
         METADATA,
-        Column("entry", BigInteger, primary_key=True, autoincrement=False),
+        sql.Column("entry", sql.BigInteger, primary_key=True, autoincrement=False),
         *columns,
-        Column("previous", Text, nullable=False),
-        Column("mac", Text, nullable=False),
+        sql.Column("previous", sql.Text, nullable=False),
+        sql.Column("mac", sql.Text, nullable=False),
     )
 
 
 ACCOUNTS = _entries(
     "accounts",
-    Column("dataset", Text, nullable=False, unique=True),
+    sql.Column("dataset", sql.Text, nullable=False, unique=True),
     *_texts("neighbours", "unit_column"),
     *_numbers("unit_records"),
     *_texts("currency"),
     *_numbers("cap", "spent"),
     *_texts("seal"),
     # The second wall: whatever a program does, the database itself lets no account spend more than its cap.
-    CheckConstraint("spent >= 0 AND spent <= cap", name="dpcurves_spent_within_cap"),
+    sql.CheckConstraint("spent >= 0 AND spent <= cap", name="dpcurves_spent_within_cap"),
 )
 
 GRANTS = _entries(
     "grants",
-    Column("request", Text, nullable=False, unique=True),
+    sql.Column("request", sql.Text, nullable=False, unique=True),
     *_texts("dataset", "purpose", "binding"),
-    Column("epsilon", Text),
+    sql.Column("epsilon", sql.Text),
     *_texts("rho"),
-    Column("amount", BigInteger, CheckConstraint("amount > 0", name="dpcurves_amount_above_zero"), nullable=False),
-    Column("units", BigInteger),
+    sql.Column(
+        "amount", sql.BigInteger, sql.CheckConstraint("amount > 0", name="dpcurves_amount_above_zero"), nullable=False
+    ),
+    sql.Column("units", sql.BigInteger),
     *_texts("charged_at"),
     # Every charge adds up what the dataset has spent: from the index alone, for it has the amounts as well.
-    Index("dpcurves_grants_of_dataset", "dataset", "amount"),
+    sql.Index("dpcurves_grants_of_dataset", "dataset", "amount"),
 )
 
 ANSWERS = _entries(
     "answers",
     *_numbers("grant", "turn", "part"),
     *_texts("answer"),
-    UniqueConstraint("grant", "turn", "part", name="dpcurves_first_answer_stays"),
+    sql.UniqueConstraint("grant", "turn", "part", name="dpcurves_first_answer_stays"),
 )
 
 # A new allowance is a new entry: the last one for a dataset, project and analyst stands. No analyst: the whole project.
@@ -341,23 +321,25 @@ ALLOWANCES = _entries(
     *_texts("together", "set_at"),
     *_numbers("spent"),
     *_texts("seal"),
-    CheckConstraint("spent >= 0 AND spent <= most", name="dpcurves_spent_within_allowance"),
-    Index("dpcurves_allowances_of_owner", "dataset", "project", "analyst"),
+    sql.CheckConstraint("spent >= 0 AND spent <= most", name="dpcurves_spent_within_allowance"),
+    sql.Index("dpcurves_allowances_of_owner", "dataset", "project", "analyst"),
 )
 
 PAYMENTS = _entries(
     "payments",
-    Column("grant", BigInteger, nullable=False, unique=True),
+    sql.Column("grant", sql.BigInteger, nullable=False, unique=True),
     *_texts("dataset", "project", "analyst"),
-    Column("amount", BigInteger, CheckConstraint("amount > 0", name="dpcurves_payment_above_zero"), nullable=False),
-    Index("dpcurves_payments_of_owner", "dataset", "project", "analyst", "amount"),
+    sql.Column(
+        "amount", sql.BigInteger, sql.CheckConstraint("amount > 0", name="dpcurves_payment_above_zero"), nullable=False
+    ),
+    sql.Index("dpcurves_payments_of_owner", "dataset", "project", "analyst", "amount"),
 )
 
 # What people did, as a server that asks for them tells it. Names, never values. No dataset: none in particular.
 EVENTS = _entries(
     "events",
     *_texts("actor", "action", "subject", "dataset", "happened_at"),
-    Index("dpcurves_events_of_dataset", "dataset", "entry"),
+    sql.Index("dpcurves_events_of_dataset", "dataset", "entry"),
 )
 
 # SECRET: what was noted is less than what was counted, but more than what was answered.
@@ -365,15 +347,15 @@ NOTES = _entries(
     "notes",
     *_numbers("grant", "part"),
     *_texts("name", "value"),
-    UniqueConstraint("grant", "part", "name", name="dpcurves_first_note_stays"),
+    sql.UniqueConstraint("grant", "part", "name", name="dpcurves_first_note_stays"),
 )
 
 # SECRET, and encrypted: an open group of a stream holds exact counts. Not among the entries, which forget nothing.
-STATES = Table(
+STATES = sql.Table(
     "dpcurves_states",
     METADATA,
-    Column("grant", BigInteger, primary_key=True, autoincrement=False),
-    Column("sealed", Text, nullable=False),
+    sql.Column("grant", sql.BigInteger, primary_key=True, autoincrement=False),
+    sql.Column("sealed", sql.Text, nullable=False),
 )
 
 ENTRIES = (ACCOUNTS, GRANTS, ANSWERS, NOTES, ALLOWANCES, PAYMENTS, EVENTS)
@@ -389,7 +371,7 @@ Result = TypeVar("Result")
 WAIT_SECONDS = 60
 """Seconds that a charge waits for others that charge."""
 
-_ALONE = text("SELECT pg_advisory_xact_lock(:number)").bindparams(bindparam("number", type_=BigInteger))
+_ALONE = sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(sql.bindparam("number", type_=sql.BigInteger))
 
 _BUSY = f"others held it for {WAIT_SECONDS} seconds; this was not written"
 _LOCKS = "its disk gives no locks, as some network disks: keep it on a disk of this machine, or in PostgreSQL"
@@ -433,22 +415,22 @@ class Database:
     """
 
     place: str
-    reading: Engine
-    writing: Engine
+    reading: sql.Engine
+    writing: sql.Engine
     turn: Callable[[], AbstractContextManager[object]] = nullcontext
 
-    def read(self, work: Callable[[Connection], Result]) -> Result:
+    def read(self, work: Callable[[sql.Connection], Result]) -> Result:
         """The result of `work` on a consistent snapshot of the database."""
         return self._run(self.reading, work, nullcontext)
 
-    def write(self, work: Callable[[Connection], Result]) -> Result:
+    def write(self, work: Callable[[sql.Connection], Result]) -> Result:
         """Do all of `work`, durably, or nothing."""
         return self._run(self.writing, work, self.turn)
 
     def _run(
         self,
-        engine: Engine,
-        work: Callable[[Connection], Result],
+        engine: sql.Engine,
+        work: Callable[[sql.Connection], Result],
         turn: Callable[[], AbstractContextManager[object]],
     ) -> Result:
         otherwise = _UNREACHED
@@ -463,7 +445,7 @@ class Database:
         raise Refused("ledger", f"{self.place}: {trouble}")
 
 
-def alone(connection: Connection, name: str) -> None:
+def alone(connection: sql.Connection, name: str) -> None:
     """Wait until nobody else writes under this name, and let nobody before this transaction ends.
 
     What follows sees all that they wrote: of those who look whether something is there, and make it if not, one makes
@@ -474,7 +456,7 @@ def alone(connection: Connection, name: str) -> None:
         connection.execute(_ALONE, {"number": number})
 
 
-def make_tables(connection: Connection, tables: MetaData) -> None:
+def make_tables(connection: sql.Connection, tables: sql.MetaData) -> None:
     """Make those that are not there. Two who try at once would both find that they are not."""
     alone(connection, "tables")
     tables.create_all(connection)
@@ -496,7 +478,7 @@ MOST = 64
 """Connections at a time, of each way into a database: more than threads that serve."""
 AT_REST = 8
 KEPT = MappingProxyType(
-    {"poolclass": QueuePool, "pool_size": AT_REST, "max_overflow": MOST - AT_REST, "pool_timeout": WAIT_SECONDS}
+    {"poolclass": sql.QueuePool, "pool_size": AT_REST, "max_overflow": MOST - AT_REST, "pool_timeout": WAIT_SECONDS}
 )
 """Settings of an engine whose connections stay open."""
 
@@ -516,10 +498,10 @@ def file_at(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def require_same_file(engine: Engine, path: Path) -> Engine:
+def require_same_file(engine: sql.Engine, path: Path) -> sql.Engine:
     """Let no transaction begin on a file that was moved away: what was charged there would be forgotten."""
 
-    @event.listens_for(engine, "checkout")
+    @sql.event.listens_for(engine, "checkout")
     def _require(connection: OfFile, *_: object) -> None:
         if connection.file != file_at(path):
             raise DisconnectionError  # it is opened anew, or refused
@@ -536,7 +518,7 @@ def closed_in_time(database: Database) -> Database:
     return database
 
 
-def _forget(engine: weakref.ref[Engine]) -> None:
+def _forget(engine: weakref.ref[sql.Engine]) -> None:
     """Leave connections to the process that opened them: closed by another one, they would end there, too."""
     found = engine()
     if found is not None:
@@ -578,29 +560,29 @@ class Book:
         """The row without its seal."""
         return asdict(self)
 
-    def write(self, connection: Connection, key: Key) -> None:
+    def write(self, connection: sql.Connection, key: Key) -> None:
         """Write this page over the one before."""
-        connection.execute(update(BOOK).where(BOOK.c.id == 1), {**self.facts(), "seal": self._seal(key)})
+        connection.execute(sql.update(BOOK).where(BOOK.c.id == 1), {**self.facts(), "seal": self._seal(key)})
 
-    def found(self, connection: Connection, key: Key) -> None:
+    def found(self, connection: sql.Connection, key: Key) -> None:
         """Make the tables, and write the first page."""
         _make_missing(connection)
-        connection.execute(insert(BOOK), {"id": 1, **self.facts(), "seal": self._seal(key)})
+        connection.execute(sql.insert(BOOK), {"id": 1, **self.facts(), "seal": self._seal(key)})
 
     def _seal(self, key: Key) -> str:
         return key.seal("book", *self.facts().values())
 
 
-def read_book(connection: Connection, key: Key) -> Book:
+def read_book(connection: sql.Connection, key: Key) -> Book:
     """The book as it is at this moment.
 
     Raises:
         ValueError: it is missing, under another key, or was changed.
     """
-    return _only(connection, select(BOOK), key)
+    return _only(connection, sql.select(BOOK), key)
 
 
-def lock_book(connection: Connection, key: Key) -> Book:
+def lock_book(connection: sql.Connection, key: Key) -> Book:
     """The book, held until this transaction ends. Every transaction that writes begins here.
 
     Raises:
@@ -608,34 +590,34 @@ def lock_book(connection: Connection, key: Key) -> Book:
     """
     # On PostgreSQL whoever comes second waits here, and then reads what the first one wrote. SQLite has no such
     # clause, and leaves it out: BEGIN IMMEDIATE has locked the file already.
-    return _only(connection, select(BOOK).with_for_update(), key)
+    return _only(connection, sql.select(BOOK).with_for_update(), key)
 
 
-def require_version(connection: Connection) -> None:
+def require_version(connection: sql.Connection) -> None:
     """Refuse a ledger of a schema that is not known, before its columns are read.
 
     Raises:
         ValueError: names both versions.
     """
-    version = connection.execute(select(BOOK.c.version)).scalars().first()
+    version = connection.execute(sql.select(BOOK.c.version)).scalars().first()
     if version is not None and version not in range(FIRST_VERSION, VERSION + 1):
         raise Refused("ledger", f"it has schema {version}, and this dpcurves reads schema {VERSION}: upgrade dpcurves")
 
 
-def upgrade(connection: Connection, key: Key) -> None:
+def upgrade(connection: sql.Connection, key: Key) -> None:
     """Bring an older ledger to this schema. Entries stay as they are."""
     book = lock_book(connection, key)
     _make_missing(connection)
     replace(book, version=VERSION).write(connection, key)
 
 
-def _make_missing(connection: Connection) -> None:
+def _make_missing(connection: sql.Connection) -> None:
     for statement in _makings(connection.dialect):
         connection.exec_driver_sql(statement)
 
 
 @lru_cache(maxsize=2)
-def _makings(dialect: Dialect) -> tuple[str, ...]:
+def _makings(dialect: sql.Dialect) -> tuple[str, ...]:
     """The statements that create missing tables and indexes, compiled once for all ledgers of a process."""
     tables = METADATA.sorted_tables
     makings: list[CreateTable | CreateIndex] = [CreateTable(table, if_not_exists=True) for table in tables]
@@ -643,7 +625,7 @@ def _makings(dialect: Dialect) -> tuple[str, ...]:
     return tuple(str(each.compile(dialect=dialect)) for each in makings)
 
 
-def _only(connection: Connection, query: Select[tuple[object, ...]], key: Key) -> Book:
+def _only(connection: sql.Connection, query: sql.Select[tuple[object, ...]], key: Key) -> Book:
     rows = connection.execute(query).mappings().all()
     if len(rows) != 1:
         raise Refused("ledger", f"its book has {len(rows)} pages, not one: it was changed without the key")
@@ -666,7 +648,7 @@ def _only(connection: Connection, query: Select[tuple[object, ...]], key: Key) -
 class Chain:
     """The chain of one ledger, inside one transaction. To append, the transaction must have locked the book."""
 
-    def __init__(self, connection: Connection, key: Key, book: Book) -> None:
+    def __init__(self, connection: sql.Connection, key: Key, book: Book) -> None:
         self.connection = connection
         self.book = book
         self._key = key
@@ -676,21 +658,21 @@ class Chain:
         """The predecessor of the first entry in the hash chain."""
         return self.book.beginning(self._key)
 
-    def append(self, table: Table, row: Mapping[str, Fact]) -> int:
+    def append(self, table: sql.Table, **row: Fact) -> int:
         """Write an entry, and its place in the book. Returns its number."""
         self.append_all(table, [row])
         return self.book.entries
 
-    def append_all(self, table: Table, rows: Sequence[Mapping[str, Fact]]) -> None:
+    def append_all(self, table: sql.Table, rows: Sequence[Mapping[str, Fact]]) -> None:
         """Write entries one after the other, at least one, and the place of the last one in the book."""
-        self.connection.execute(insert(table), [self._sealed(table, row) for row in rows])
+        self.connection.execute(sql.insert(table), [self._sealed(table, row) for row in rows])
         self.book.write(self.connection, self._key)
 
-    def is_sealed(self, table: Table, entry: RowMapping) -> bool:
+    def is_sealed(self, table: sql.Table, entry: sql.RowMapping) -> bool:
         """Tell whether the seal of the entry fits its content."""
         return self._key.fits(entry["mac"], *self._said(table, entry))
 
-    def require(self, table: Table, entry: RowMapping) -> None:
+    def require(self, table: sql.Table, entry: sql.RowMapping) -> None:
         """Refuse an entry that was not sealed with this key for this ledger.
 
         Raises:
@@ -699,13 +681,13 @@ class Chain:
         if not self.is_sealed(table, entry):
             raise Refused("ledger", f"row {entry['entry']} was changed without the key")
 
-    def rows(self, table: Table, query: Select[Any]) -> Iterator[RowMapping]:
+    def rows(self, table: sql.Table, query: sql.Select[Any]) -> Iterator[sql.RowMapping]:
         """Entries of one table, each refused if it was not sealed with this key for this ledger."""
         for row in self.connection.execute(query).mappings():
             self.require(table, row)
             yield row
 
-    def first(self, table: Table, query: Select[Any]) -> RowMapping | None:
+    def first(self, table: sql.Table, query: sql.Select[Any]) -> sql.RowMapping | None:
         """The first entry, if there is one, as `rows` has it."""
         row = self.connection.execute(query).mappings().first()
         if row is not None:
@@ -716,7 +698,7 @@ class Chain:
         """The seal of what was spent of an account, whose owner is a dataset alone, or of an allowance."""
         return self._key.seal(*self._spent(owner, spent))
 
-    def is_spent(self, owner: tuple[str, ...], row: RowMapping) -> bool:
+    def is_spent(self, owner: tuple[str, ...], row: sql.RowMapping) -> bool:
         """Tell whether the spending of an account or an allowance equals the sum that was sealed."""
         return self._key.fits(row["seal"], *self._spent(owner, row["spent"]))
 
@@ -731,13 +713,13 @@ class Chain:
         """Decrypt; refused if the ciphertext was changed without the key."""
         return self._key.disclose(token)
 
-    def _sealed(self, table: Table, row: Mapping[str, Fact]) -> dict[str, Fact]:
+    def _sealed(self, table: sql.Table, row: Mapping[str, Fact]) -> dict[str, Fact]:
         """The next entry, to be written; the book goes on to it."""
         entry: dict[str, Fact] = {**row, "entry": self.book.entries + 1, "previous": self.book.head}
         mac = self._key.seal(*self._said(table, entry))
         self.book = replace(self.book, entries=self.book.entries + 1, head=mac)
         return {**entry, "mac": mac}
 
-    def _said(self, table: Table, entry: Mapping[str, Fact] | RowMapping) -> tuple[Fact, ...]:
+    def _said(self, table: sql.Table, entry: Mapping[str, Fact] | sql.RowMapping) -> tuple[Fact, ...]:
         said = (entry[column.name] for column in table.columns if column.name not in SEALED_APART)
         return (table.name, self.book.name, entry["previous"], *said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import TypeVar
@@ -12,41 +13,13 @@ from sqlalchemy import Connection
 
 from ..arguments import Refused
 from ..privacy import PrivacyLoss
+from . import balance as balances
+from . import verification
 from .account import Account, Allowance, Grant, Member, Together
-from .balance import (
-    Balance,
-    all_balances,
-    find_allowance,
-    find_balance,
-    open_balance,
-    require_balance,
-    set_allowance,
-    write_spent,
-)
 from .chain import VERSION, Chain, Database, Key, find_key, lock_book, read_book, require_version, upgrade
 from .sqlite import place_of
 from .statement import Remaining, Statement, pay, require_paid_by, require_remaining, statement_of
 from .stream_state import Standing, find_notes, find_standing, find_ticks, keep_notes, keep_ticks, require_states
-from .verification import (
-    Charge,
-    Condition,
-    Entered,
-    Event,
-    Head,
-    Verified,
-    always,
-    delta_spent,
-    enter_event,
-    events_of,
-    find_answer,
-    find_grant,
-    head_of,
-    keep_answer,
-    perhaps_charged_under,
-    require_paid,
-    require_whole,
-    verify,
-)
 
 Result = TypeVar("Result")
 
@@ -137,9 +110,9 @@ class Ledger:
         """
 
         def work(chain: Chain) -> None:
-            balance = find_balance(chain, account.dataset)
+            balance = balances.find_balance(chain, account.dataset)
             if balance is None:
-                open_balance(chain, account)
+                balances.open_balance(chain, account)
             else:
                 balance.account.require_same(account)
 
@@ -155,7 +128,7 @@ class Ledger:
 
     def accounts(self) -> tuple[Account, ...]:
         """The facts of all datasets, in the order in which they were opened."""
-        return tuple(balance.account for balance in self._read(all_balances))
+        return tuple(balance.account for balance in self._read(balances.all_balances))
 
     def charge(
         self, dataset: str, loss: PrivacyLoss, *, purpose: str, request: str, binding: str, units: int | None,
@@ -183,7 +156,9 @@ class Ledger:
         known = tuple((request, each) for each in before)
         return self._charge(dataset, loss, (purpose, request, binding, units, known), None)
 
-    def allow(self, allowance: Allowance, together: Together = Together.WITHIN, event: Event | None = None) -> None:
+    def allow(
+        self, allowance: Allowance, together: Together = Together.WITHIN, event: verification.Event | None = None
+    ) -> None:
         """Set what a project may spend of a dataset's cap, or an analyst within the project, from now on.
 
         Nothing of the cap is kept back for it: allowances that may exceed the cap together are used by who comes first,
@@ -201,19 +176,19 @@ class Ledger:
         """
 
         def work(chain: Chain) -> None:
-            require_whole(chain)
-            before = find_allowance(chain, allowance)
+            verification.require_whole(chain)
+            before = balances.find_allowance(chain, allowance)
             if before is not None:
-                require_paid(chain, before)
-            set_allowance(chain, allowance, together)
+                verification.require_paid(chain, before)
+            balances.set_allowance(chain, allowance, together)
             if event is not None:
-                enter_event(chain, event)
+                verification.enter_event(chain, event)
 
         self._write(work)
 
     def charge_for(
         self, member: Member, dataset: str, loss: PrivacyLoss, *, purpose: str, binding: str, units: int | None,
-        only_if: Condition = always, before: Sequence[str] = (),
+        only_if: verification.Condition = verification.always, before: Sequence[str] = (),
     ) -> Grant:  # fmt: skip
         """Spend `loss` for one analyst of a project: of the analyst's allowance, the project's and the cap, or of none.
 
@@ -248,7 +223,7 @@ class Ledger:
             ValueError: this ledger did not give the grant, or what it stored later was removed or changed without the
                 key: what was answered would be answered anew.
         """
-        return self._write(lambda chain: keep_answer(chain, grant, turn, part, answer))
+        return self._write(lambda chain: verification.keep_answer(chain, grant, turn, part, answer))
 
     def stored(self, grant: Grant, turn: int, part: int) -> str | None:
         """The answer that was stored for one turn of a question, if there is one.
@@ -256,7 +231,7 @@ class Ledger:
         Raises:
             ValueError: this ledger did not give the grant, or the answer was changed without the key.
         """
-        return self._read(lambda chain: find_answer(chain, grant, turn, part))
+        return self._read(lambda chain: verification.find_answer(chain, grant, turn, part))
 
     def remember(self, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
         """Note, durably and all together, what is not noted yet under these names: the first writer wins.
@@ -276,6 +251,10 @@ class Ledger:
             ValueError: this ledger did not give the grant, or a note was changed without the key.
         """
         return self._read(lambda chain: find_notes(chain, grant, part, names))
+
+    def memory_of(self, grant: Grant, part: int) -> PartMemory:
+        """SECRET: what is noted for a part of a grant, as `Memory` of a mechanism."""
+        return PartMemory(self, grant, part)
 
     def advance(self, grant: Grant, ticks: Mapping[int, str], state: bytes) -> Mapping[int, str]:
         """Store the answers to the next ticks of a stream and replace its secret state, durably: both or neither.
@@ -316,15 +295,15 @@ class Ledger:
         Raises:
             ValueError: the row was changed without the key.
         """
-        return self._read(lambda chain: find_grant(chain, dataset, request))
+        return self._read(lambda chain: verification.find_grant(chain, dataset, request))
 
-    def balance(self, dataset: str) -> Balance:
+    def balance(self, dataset: str) -> balances.Balance:
         """The spent and the remaining budget of a dataset: a statement without its charges. Reads one row.
 
         Raises:
             ValueError: it has no account, or the row was changed without the key.
         """
-        return self._read(lambda chain: require_balance(chain, dataset))
+        return self._read(lambda chain: balances.require_balance(chain, dataset))
 
     def delta_spent(self, dataset: str) -> Fraction:
         """The deltas of all charges of a dataset together.
@@ -332,7 +311,7 @@ class Ledger:
         Raises:
             ValueError: a row was changed without the key.
         """
-        return self._read(lambda chain: delta_spent(chain, dataset))
+        return self._read(lambda chain: verification.delta_spent(chain, dataset))
 
     def statement(self, dataset: str) -> Statement:
         """The charges of a dataset, and its remaining budget.
@@ -344,9 +323,9 @@ class Ledger:
 
     def head(self) -> str:
         """The end of the chain, to be kept elsewhere and given to `verify` later."""
-        return str(self._read(head_of))
+        return str(self._read(verification.head_of))
 
-    def verify(self, head: str | None = None) -> Verified:
+    def verify(self, head: str | None = None) -> verification.Verified:
         """Recompute every seal.
 
         Arguments:
@@ -355,16 +334,16 @@ class Ledger:
         Raises:
             ValueError: something was changed without the key. Names the first row.
         """
-        kept = None if head is None else Head.parse(head)
+        kept = None if head is None else verification.Head.parse(head)
 
-        def work(chain: Chain) -> Verified:
-            verified = verify(chain, kept)
+        def work(chain: Chain) -> verification.Verified:
+            verified = verification.verify(chain, kept)
             require_states(chain)
             return verified
 
         return self._read(work)
 
-    def record(self, event: Event, work: Callable[[Connection], Result]) -> Result:
+    def record(self, event: verification.Event, work: Callable[[Connection], Result]) -> Result:
         """Do something in this database and enter who did it, durably: both or neither.
 
         Arguments:
@@ -373,18 +352,18 @@ class Ledger:
         """
 
         def both(chain: Chain) -> Result:
-            enter_event(chain, event)
+            verification.enter_event(chain, event)
             return work(chain.connection)
 
         return self._write(both)
 
-    def events(self, after: int = 0, most: int = 1000, dataset: str | None = None) -> tuple[Entered, ...]:
+    def events(self, after: int = 0, most: int = 1000, dataset: str | None = None) -> tuple[verification.Entered, ...]:
         """Events after an entry in order of time, at most so many; of one dataset, or of all.
 
         Raises:
             ValueError: a row was changed without the key.
         """
-        return self._read(lambda chain: events_of(chain, after, most, dataset))
+        return self._read(lambda chain: verification.events_of(chain, after, most, dataset))
 
     def dataset_key(self, dataset: str) -> bytes:
         """32 secret bytes of one dataset: the same ones as long as the ledger's key is."""
@@ -394,13 +373,18 @@ class Ledger:
         return f"Ledger({self._database.place})"
 
     def _charge(
-        self, dataset: str, loss: PrivacyLoss, asked: Asked, member: Member | None, only_if: Condition = always
+        self,
+        dataset: str,
+        loss: PrivacyLoss,
+        asked: Asked,
+        member: Member | None,
+        only_if: verification.Condition = verification.always,
     ) -> Grant:
         entered = ExitStack()
 
         def work(chain: Chain) -> Grant:
-            balance = require_balance(chain, dataset)
-            charge = Charge(balance.account, loss, *asked)
+            balance = balances.require_balance(chain, dataset)
+            charge = verification.Charge(balance.account, loss, *asked)
             price = charge.price
             charge.require_same_units(chain)
             if member is not None:
@@ -408,16 +392,16 @@ class Ledger:
             grant = charge.earlier(chain)
             if grant is None:
                 only_if(chain.connection)
-                require_whole(chain)
-                require_paid(chain, balance)
+                verification.require_whole(chain)
+                verification.require_paid(chain, balance)
                 charge.require_delta(chain)
-                write_spent(chain, balance.after(price, charge.purpose))
+                balances.write_spent(chain, balance.after(price, charge.purpose))
                 grant = charge.enter(chain)
                 if member is not None:
                     pay(chain, charge, grant, member)
             elif member is not None:
                 require_paid_by(chain, grant, member)
-            entered.enter_context(perhaps_charged_under(charge.request))
+            entered.enter_context(verification.perhaps_charged_under(charge.request))
             return grant
 
         with entered:
@@ -428,3 +412,18 @@ class Ledger:
 
     def _write(self, work: Callable[[Chain], Result]) -> Result:
         return self._database.write(lambda one: work(Chain(one, self._key, lock_book(one, self._key))))
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class PartMemory:
+    """SECRET. Memory that is as durable as the ledger: it lies in it."""
+
+    ledger: Ledger
+    grant: Grant
+    part: int
+
+    def recall(self, names: Sequence[str]) -> dict[str, int]:
+        return self.ledger.recall(self.grant, self.part, names)
+
+    def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
+        return self.ledger.remember(self.grant, self.part, notes)

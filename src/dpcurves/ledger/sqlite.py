@@ -15,41 +15,12 @@ from time import monotonic, sleep
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    Dialect,
-    Engine,
-    NullPool,
-    Pool,
-    QueuePool,
-    create_engine,
-    event,
-    inspect,
-    make_url,
-    text,
-)
+import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..arguments import Refused
-from .chain import (
-    BOOK,
-    KEPT,
-    VARIABLE,
-    WAIT_SECONDS,
-    Book,
-    Database,
-    Key,
-    OfFile,
-    appear,
-    closed_in_time,
-    drafted,
-    file_at,
-    fresh_digits,
-    read_key,
-    require_same_file,
-    write_key,
-)
+from . import chain
+from .chain import appear, write_key
 
 # Ledgers in an SQLite file, with a FIFO lock for writers, and ledgers in memory.
 
@@ -208,8 +179,8 @@ class FilePlace:
         self._path = Path(os.path.realpath(name))
         self._key_path = self._path.with_name(self._path.name + ".key")
         self._label = repr(name)
-        self._digits = fresh_digits()
-        self._new = Key.from_hex(self._digits, "a new key")
+        self._digits = chain.fresh_digits()
+        self._new = chain.Key.from_hex(self._digits, "a new key")
         if not os.path.isdir(self._path.parent):  # unlike its namesake in pathlib it never raises
             raise Refused("ledger", f"{self._label}: its folder is not there")
         if self.is_there() and not os.path.isfile(self._path):
@@ -218,9 +189,9 @@ class FilePlace:
     def is_there(self) -> bool:
         return os.path.exists(self._path)
 
-    def key(self) -> Key:
+    def key(self) -> chain.Key:
         """The key beside the file. A new one is for a new ledger only: it fits none that was made before."""
-        return read_key(self._key_path) if self.is_there() else self._new
+        return chain.read_key(self._key_path) if self.is_there() else self._new
 
     def require_unbegun(self) -> None:
         """Refuse a key without its ledger. Another process that has just made the one will have made the other."""
@@ -234,7 +205,7 @@ class FilePlace:
                 )
             sleep(_POLL_SECONDS)
 
-    def found(self, key: Key) -> None:
+    def found(self, key: chain.Key) -> None:
         """Make the file, whole and at once, and its key, if that is new; if another process was first, its files stay.
 
         Raises:
@@ -243,7 +214,7 @@ class FilePlace:
         self.require_unbegun()
         try:
             if not self.is_there():
-                with drafted(self._path, lambda draft: self._write(draft, key)) as draft:
+                with chain.drafted(self._path, lambda draft: self._write(draft, key)) as draft:
                     self._name(draft, key)
         except (OSError, sqlite3.Error) as error:
             trouble = getattr(error, "strerror", type(error).__name__)
@@ -251,7 +222,7 @@ class FilePlace:
             return
         raise Refused("ledger", f"{self._label}: it cannot be made ({trouble})")
 
-    def _name(self, draft: Path, key: Key) -> None:
+    def _name(self, draft: Path, key: chain.Key) -> None:
         """Give the ledger its name, and its key before it: a key that fails to get a ledger is removed again."""
         if key is not self._new:
             appear(draft, self._path)
@@ -271,25 +242,27 @@ class FilePlace:
             if self._key_path.read_text().strip() == self._digits:  # and not that of another process
                 self._key_path.unlink()
 
-    def database(self) -> Database:
+    def database(self) -> chain.Database:
         return replace(self._database(self._path, _anew), turn=WriterQueue(self._path).turn)
 
-    def kept(self) -> Database:
+    def kept(self) -> chain.Database:
         """The file, through connections that stay open as long as the name stands for it: for a process that serves.
 
         Such a process starts others, and does not fork: a connection that was carried along loses the file's locks.
         """
-        opened = self._database(self._path, lambda connect: create_engine("sqlite://", creator=connect, **KEPT))
+        opened = self._database(
+            self._path, lambda connect: sql.create_engine("sqlite://", creator=connect, **chain.KEPT)
+        )
         for engine in (opened.reading, opened.writing):
-            require_same_file(engine, self._path)
-        return closed_in_time(replace(opened, turn=WriterQueue(self._path).turn))
+            chain.require_same_file(engine, self._path)
+        return chain.closed_in_time(replace(opened, turn=WriterQueue(self._path).turn))
 
-    def _database(self, path: Path, engine: Callable[[Connect], Engine]) -> Database:
+    def _database(self, path: Path, engine: Callable[[Connect], sql.Engine]) -> chain.Database:
         reading, writing = (engine(partial(lambda uri: _connect(uri(path), path), uri)) for uri in (_uri_to_read, _uri))
-        return Database(self._label, _begin_with(_AT_ONE_MOMENT, reading), _begin_with(_ALONE, writing))
+        return chain.Database(self._label, _begin_with(_AT_ONE_MOMENT, reading), _begin_with(_ALONE, writing))
 
-    def _write(self, draft: Path, key: Key) -> None:
-        self._database(draft, _anew).write(partial(Book.of(key).found, key=key))
+    def _write(self, draft: Path, key: chain.Key) -> None:
+        self._database(draft, _anew).write(partial(chain.Book.of(key).found, key=key))
         with closing(_connect(_uri(draft), draft)) as connection:
             # The file keeps this mode. In it readers never wait for the one who writes, nor the writer for them. It
             # comes second: the tables are then in the file itself, not in a log beside it that has the draft's name.
@@ -302,57 +275,59 @@ class MemoryPlace:
     def __init__(self) -> None:
         # One connection, handed from thread to thread: a second one would see another, empty database.
         connect: Connect = partial(_connect, "file::memory:", Path())
-        pool = QueuePool(connect, pool_size=1, max_overflow=0, timeout=WAIT_SECONDS, dialect=_spoken().dialect)
+        pool = sql.QueuePool(
+            connect, pool_size=1, max_overflow=0, timeout=chain.WAIT_SECONDS, dialect=_spoken().dialect
+        )
         engine = _begin_with(_ALONE, _over(pool))
-        self._database = Database("in memory", engine, engine)
-        self._key = Key.fresh()
+        self._database = chain.Database("in memory", engine, engine)
+        self._key = chain.Key.fresh()
         weakref.finalize(self._database, engine.dispose)
 
     def is_there(self) -> bool:
         return False  # it is always new
 
-    def key(self) -> Key:
+    def key(self) -> chain.Key:
         """A key that is forgotten together with the ledger."""
         return self._key
 
     def require_unbegun(self) -> None:
         """Nothing: it is always new."""
 
-    def found(self, key: Key) -> None:
-        self._database.write(partial(Book.of(key).found, key=key))
+    def found(self, key: chain.Key) -> None:
+        self._database.write(partial(chain.Book.of(key).found, key=key))
 
-    def database(self) -> Database:
+    def database(self) -> chain.Database:
         return self._database
 
-    def kept(self) -> Database:
+    def kept(self) -> chain.Database:
         return self._database
 
 
 class _Spoken(NamedTuple):
     """Engines of SQLite: shared dialect settings and compiled statements."""
 
-    dialect: Dialect
-    url: URL
+    dialect: sql.Dialect
+    url: sql.URL
     compiled: dict[object, object]
 
 
 @lru_cache(maxsize=1)
 def _spoken() -> _Spoken:
     """A dialect that knows SQLite's version. An engine with one of its own compiles each statement anew."""
-    engine = create_engine("sqlite://", poolclass=NullPool)
+    engine = sql.create_engine("sqlite://", poolclass=sql.NullPool)
     engine.connect().close()
     return _Spoken(engine.dialect, engine.url, {})
 
 
-def _over(pool: Pool) -> Engine:
+def _over(pool: sql.Pool) -> sql.Engine:
     """The engine over these connections. They are made by `_connect`, and need nothing else when they are new."""
     spoken = _spoken()
-    return Engine(pool, spoken.dialect, spoken.url, execution_options={"compiled_cache": spoken.compiled})
+    return sql.Engine(pool, spoken.dialect, spoken.url, execution_options={"compiled_cache": spoken.compiled})
 
 
-def _anew(connect: Connect) -> Engine:
+def _anew(connect: Connect) -> sql.Engine:
     """No connection outlives its transaction: one that is carried into a forked process loses the file's locks."""
-    return _over(NullPool(connect, dialect=_spoken().dialect))
+    return _over(sql.NullPool(connect, dialect=_spoken().dialect))
 
 
 def _uri(path: Path) -> str:
@@ -368,21 +343,21 @@ def _uri_to_read(path: Path) -> str:
     return f"{path.as_uri()}?mode=ro{'&immutable=1' if is_whole else ''}"
 
 
-def _begin_with(statement: str, engine: Engine) -> Engine:
+def _begin_with(statement: str, engine: sql.Engine) -> sql.Engine:
     """Let every transaction of the engine begin with this statement."""
 
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
+    @sql.event.listens_for(engine, "begin")
+    def _begin(connection: sql.Connection) -> None:
         connection.exec_driver_sql(statement)
 
     return engine
 
 
 def _connect(uri: str, path: Path) -> sqlite3.Connection:
-    file = file_at(path)  # before it is opened: if another one takes its name meanwhile, it is opened once more
+    file = chain.file_at(path)  # before it is opened: if another one takes its name meanwhile, it is opened once more
     # isolation_level=None: the driver begins no transactions of its own, DEFERRED ones that is.
     connection = sqlite3.connect(
-        uri, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=True, factory=OfFile
+        uri, timeout=chain.WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=True, factory=chain.OfFile
     )
     connection.file = file
     try:
@@ -401,12 +376,12 @@ def _connect(uri: str, path: Path) -> sqlite3.Connection:
 
 
 _FOUNDING = int.from_bytes(b"dpcurves")
-_PREPARE = text(
+_PREPARE = sql.text(
     "SELECT set_config('lock_timeout', :wait, true),"
     # A server may be set to answer before a commit is on disk; a charge may not.
     " CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END"
-).bindparams(wait=f"{WAIT_SECONDS}s")
-_ANEW = MappingProxyType({"poolclass": NullPool})
+).bindparams(wait=f"{chain.WAIT_SECONDS}s")
+_ANEW = MappingProxyType({"poolclass": sql.NullPool})
 """No connection is carried into a forked process, where two would talk at once."""
 
 
@@ -417,42 +392,42 @@ class ServerPlace:
         ValueError: the driver is not installed.
     """
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: sql.URL) -> None:
         self._url = url
         self._database = self._through(_ANEW)
 
     def is_there(self) -> bool:
         return self._database.read(_is_founded)
 
-    def key(self) -> Key:
+    def key(self) -> chain.Key:
         """None: a server has no safe place for the key of what it stores."""
-        raise Refused("key", f"a ledger on PostgreSQL needs one: set {VARIABLE} to 64 random hexadecimal digits")
+        raise Refused("key", f"a ledger on PostgreSQL needs one: set {chain.VARIABLE} to 64 random hexadecimal digits")
 
     def require_unbegun(self) -> None:
         """Nothing: no trace of a ledger stays where its tables were."""
 
-    def found(self, key: Key) -> None:
+    def found(self, key: chain.Key) -> None:
         """Make the tables; if another process was first, its tables stay."""
         self._database.write(partial(_found_once, key=key))
 
-    def database(self) -> Database:
+    def database(self) -> chain.Database:
         return self._database
 
-    def kept(self) -> Database:
-        return closed_in_time(self._through({**KEPT, "pool_pre_ping": True}))
+    def kept(self) -> chain.Database:
+        return chain.closed_in_time(self._through({**chain.KEPT, "pool_pre_ping": True}))
 
-    def _through(self, pool: Mapping[str, Any]) -> Database:
+    def _through(self, pool: Mapping[str, Any]) -> chain.Database:
         reading = _engine(self._url, "REPEATABLE READ", pool)  # one moment for all statements of a transaction
         # Whoever writes locks the book first. At this level the statements that follow see all that was committed
         # while it waited for the lock; at a stricter one it would be thrown out instead.
         writing = _engine(self._url, "READ COMMITTED", pool)
-        event.listen(writing, "begin", lambda connection: connection.execute(_PREPARE))
-        return Database(f"PostgreSQL database {self._url.database!r}", reading, writing)
+        sql.event.listen(writing, "begin", lambda connection: connection.execute(_PREPARE))
+        return chain.Database(f"PostgreSQL database {self._url.database!r}", reading, writing)
 
 
-def _engine(url: URL, isolation: str, pool: Mapping[str, Any]) -> Engine:
+def _engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -> sql.Engine:
     try:
-        return create_engine(
+        return sql.create_engine(
             url.set(drivername="postgresql+psycopg"),
             **pool,
             isolation_level=isolation,
@@ -464,15 +439,15 @@ def _engine(url: URL, isolation: str, pool: Mapping[str, Any]) -> Engine:
     raise Refused("ledger", trouble)
 
 
-def _found_once(connection: Connection, key: Key) -> None:
+def _found_once(connection: sql.Connection, key: chain.Key) -> None:
     # CREATE TABLE IF NOT EXISTS fails if two try at once. This lock ends with the transaction.
-    connection.execute(text("SELECT pg_advisory_xact_lock(:number)").bindparams(number=_FOUNDING))
+    connection.execute(sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(number=_FOUNDING))
     if not _is_founded(connection):
-        Book.of(key).found(connection, key)
+        chain.Book.of(key).found(connection, key)
 
 
-def _is_founded(connection: Connection) -> bool:
-    return inspect(connection).has_table(BOOK.name)
+def _is_founded(connection: sql.Connection) -> bool:
+    return sql.inspect(connection).has_table(chain.BOOK.name)
 
 
 # The location of a ledger.
@@ -487,19 +462,19 @@ class Place(Protocol):
     def is_there(self) -> bool:
         """Tell whether a ledger, or what should be one, exists here."""
 
-    def key(self) -> Key:
+    def key(self) -> chain.Key:
         """The key that lies beside the ledger; for a new ledger, a new one, which `found` will write there."""
 
     def require_unbegun(self) -> None:
         """Refuse a place whose ledger is gone: what it spent would be forgotten."""
 
-    def found(self, key: Key) -> None:
+    def found(self, key: chain.Key) -> None:
         """Make an empty ledger, unless another process was first."""
 
-    def database(self) -> Database:
+    def database(self) -> chain.Database:
         """The database that holds the ledger."""
 
-    def kept(self) -> Database:
+    def kept(self) -> chain.Database:
         """The database, through connections that stay open between transactions: for a process that serves."""
 
 
@@ -510,7 +485,7 @@ def place_of(url: str) -> Place:
         ValueError: it names none. The URL is not repeated: it may hold a password.
     """
     try:
-        parsed = make_url(url)
+        parsed = sql.make_url(url)
     except (SQLAlchemyError, ValueError):
         parsed = None
     if parsed is None:  # raised out here, so that the error, which quotes the URL, hangs on nothing

@@ -3,7 +3,7 @@ their sum."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from sqlalchemy import select
 
@@ -57,16 +57,7 @@ def pay(chain: Chain, charge: Charge, grant: Grant, member: Member) -> None:
     for each in require_allowances(chain, dataset, member.project, member.analyst):
         require_paid(chain, each)
         write_spent(chain, each.after(charge.price, charge.purpose))
-    chain.append(
-        PAYMENTS,
-        {
-            "grant": grant.id,
-            "dataset": dataset,
-            "project": member.project,
-            "analyst": member.analyst,
-            "amount": charge.price.billionths,
-        },
-    )
+    chain.append(PAYMENTS, grant=grant.id, dataset=dataset, amount=charge.price.billionths, **asdict(member))
 
 
 def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:

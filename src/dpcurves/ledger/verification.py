@@ -16,19 +16,7 @@ from sqlalchemy import Connection, RowMapping, Table, func, select
 
 from ..arguments import Refused
 from ..privacy import PrivacyLoss
-from .account import (
-    DELTA,
-    WHOLE_PROJECT,
-    Account,
-    Amount,
-    BudgetExceeded,
-    Grant,
-    require_digest,
-    require_name,
-    require_text,
-    told_apart,
-    told_with,
-)
+from . import account as accounts
 from .balance import Owner, Spending, all_balances, every_allowance
 from .chain import ANSWERS, ENTRIES, EVENTS, GRANTS, PAYMENTS, Chain
 
@@ -112,7 +100,7 @@ class Charge:
         ValueError: a text that cannot be stored, or a number of units where there is none.
     """
 
-    account: Account
+    account: accounts.Account
     loss: PrivacyLoss
     purpose: str
     request: str
@@ -121,17 +109,17 @@ class Charge:
     before: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        require_text("purpose", self.purpose)
-        require_name("request", self.request)
-        require_digest("binding", self.binding)
+        accounts.require_text("purpose", self.purpose)
+        accounts.require_name("request", self.request)
+        accounts.require_digest("binding", self.binding)
         self.account.require_units(self.units)
 
     @property
-    def price(self) -> Amount:
+    def price(self) -> accounts.Amount:
         """The loss in the account's currency, rounded up."""
         return self.account.currency.price(self.loss)
 
-    def earlier(self, chain: Chain) -> Grant | None:
+    def earlier(self, chain: Chain) -> accounts.Grant | None:
         """The grant of the first time, if the same was asked under this request before.
 
         Raises:
@@ -177,33 +165,31 @@ class Charge:
         left = cap - delta_spent(chain, self.account.dataset)
         if self.loss.delta > left:
             asked = f"{self.purpose!r} asks for {float(self.loss.delta):g}"
-            raise BudgetExceeded("delta", f"{asked}; {float(left):g} of {float(cap):g} is left")
+            raise accounts.BudgetExceeded("delta", f"{asked}; {float(left):g} of {float(cap):g} is left")
 
-    def enter(self, chain: Chain) -> Grant:
+    def enter(self, chain: Chain) -> accounts.Grant:
         """Write the charge into the ledger."""
         entry = chain.append(
             GRANTS,
-            {
-                "request": self.request,
-                "dataset": self.account.dataset,
-                "purpose": self.purpose,
-                "binding": self.binding,
-                "epsilon": None if self.loss.epsilon is None else str(self.loss.epsilon),
-                "rho": told_with(str(self.loss.rho), self.loss.delta),
-                "amount": self.price.billionths,
-                "units": self.units,
-                "charged_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            },
+            request=self.request,
+            dataset=self.account.dataset,
+            purpose=self.purpose,
+            binding=self.binding,
+            epsilon=None if self.loss.epsilon is None else str(self.loss.epsilon),
+            rho=accounts.told_with(str(self.loss.rho), self.loss.delta),
+            amount=self.price.billionths,
+            units=self.units,
+            charged_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-        return Grant(self.request, self.loss, self.account.dataset, entry)
+        return accounts.Grant(self.request, self.loss, self.account.dataset, entry)
 
 
-def grant_of(row: RowMapping) -> Grant:
+def grant_of(row: RowMapping) -> accounts.Grant:
     """The grant that a row stands for."""
-    return Grant(row["request"], _loss(row), row["dataset"], row["entry"])
+    return accounts.Grant(row["request"], _loss(row), row["dataset"], row["entry"])
 
 
-def find_grant(chain: Chain, dataset: str, request: str) -> Grant | None:
+def find_grant(chain: Chain, dataset: str, request: str) -> accounts.Grant | None:
     """The grant of a request on this dataset, or None.
 
     Raises:
@@ -213,7 +199,7 @@ def find_grant(chain: Chain, dataset: str, request: str) -> Grant | None:
     return None if row is None else grant_of(row)
 
 
-def require_grant(chain: Chain, grant: Grant) -> str:
+def require_grant(chain: Chain, grant: accounts.Grant) -> str:
     """Refuse a grant that this ledger did not give. Returns the seal of its row.
 
     Raises:
@@ -226,7 +212,7 @@ def require_grant(chain: Chain, grant: Grant) -> str:
 
 
 def _loss(row: RowMapping) -> PrivacyLoss:
-    rho, delta = told_apart(row["rho"])
+    rho, delta = accounts.told_apart(row["rho"])
     return PrivacyLoss(None if row["epsilon"] is None else Fraction(row["epsilon"]), Fraction(rho), delta=delta)
 
 
@@ -236,11 +222,11 @@ def delta_spent(chain: Chain, dataset: str) -> Fraction:
     Raises:
         ValueError: a row was changed without the key.
     """
-    charged = select(GRANTS).where(GRANTS.c.dataset == dataset, GRANTS.c.rho.contains(DELTA.strip()))
+    charged = select(GRANTS).where(GRANTS.c.dataset == dataset, GRANTS.c.rho.contains(accounts.DELTA.strip()))
     return sum((_loss(row).delta for row in chain.rows(GRANTS, charged)), start=Fraction(0))
 
 
-def find_answer(chain: Chain, grant: Grant, turn: int, part: int) -> str | None:
+def find_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int) -> str | None:
     """The stored answer of this turn, or None.
 
     Raises:
@@ -252,7 +238,7 @@ def find_answer(chain: Chain, grant: Grant, turn: int, part: int) -> str | None:
     return None if row is None else str(row["answer"])
 
 
-def keep_answer(chain: Chain, grant: Grant, turn: int, part: int, answer: str) -> str:
+def keep_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int, answer: str) -> str:
     """Store an answer unless there is one. Returns the one that is stored now.
 
     Formal guarantees: one grant shows one answer to a turn. An answer is an entry after its grant. Where there is none,
@@ -262,14 +248,14 @@ def keep_answer(chain: Chain, grant: Grant, turn: int, part: int, answer: str) -
         ValueError: this ledger did not give the grant, the turn or part is negative, the answer cannot be stored, or an
             entry after the grant was removed or changed without the key.
     """
-    require_text("answer", answer)
+    accounts.require_text("answer", answer)
     if turn < 0 or part < 0:
         raise Refused("turn, part", f"they are counted from 0, got {turn} and {part}")
     first = find_answer(chain, grant, turn, part)
     if first is not None:
         return first
     require_unbroken(chain, Head(grant.id, require_grant(chain, grant)))
-    chain.append(ANSWERS, {"grant": grant.id, "turn": turn, "part": part, "answer": answer})
+    chain.append(ANSWERS, grant=grant.id, turn=turn, part=part, answer=answer)
     return answer
 
 
@@ -294,9 +280,9 @@ class Event:
 
     def __post_init__(self) -> None:
         for name in ("actor", "action", "subject"):
-            require_name(name, getattr(self, name))
+            accounts.require_name(name, getattr(self, name))
         if self.dataset:
-            require_name("dataset", self.dataset)
+            accounts.require_name("dataset", self.dataset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +302,7 @@ class Entered:
 
 def enter_event(chain: Chain, event: Event) -> None:
     """Write an event into the ledger."""
-    chain.append(EVENTS, {**asdict(event), "happened_at": datetime.now(UTC).isoformat(timespec="seconds")})
+    chain.append(EVENTS, **asdict(event), happened_at=datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def events_of(chain: Chain, after: int, most: int, dataset: str | None) -> tuple[Entered, ...]:
@@ -477,7 +463,7 @@ class _Walk:
         if entry.table is GRANTS:
             self.paid[(row["dataset"],)] += row["amount"]
         if entry.table is PAYMENTS:
-            for analyst in (WHOLE_PROJECT, row["analyst"]):
+            for analyst in (accounts.WHOLE_PROJECT, row["analyst"]):
                 self.paid[row["dataset"], row["project"], analyst] += row["amount"]
         self.here = Head(number, row["mac"])
         self._compare()

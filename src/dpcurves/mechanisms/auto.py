@@ -73,7 +73,8 @@ class Choice:
         if only := _only(query):
             return only
         linear = LINEAR.choose(query, loss, adjacency)
-        if not isinstance(query, CountQuery) or not query.of_prefixes or not _is_rough(query, loss, adjacency):
+        counts = query.of_prefixes and query.tells_missing  # and no sums of weights
+        if not counts or not _is_rough(cast("CountQuery", query), loss, adjacency):
             return linear
         root, nested = (mechanism.plan(query, loss, adjacency).error for mechanism in (SquareRoot(), linear))
         return SquareRoot() if root < nested else linear

@@ -19,9 +19,7 @@ from ..noise import exponential as selection
 from ..noise.exponential import WEIGHT_ERROR, choose_partition, error_bound
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
-from ..queries import Boxes, IntervalPartitionQuery, QuantileCutsQuery, WorstBoxQuery
-from ..queries.query import laid_out
-from ..queries.region import Box
+from ..queries import Box, Boxes, IntervalPartitionQuery, QuantileCutsQuery, WorstBoxQuery, laid_out
 from .base import Answering, ExactTable
 
 # The loss of a choice, which has no noise that could be Gaussian: an epsilon, or a range of log ratios.

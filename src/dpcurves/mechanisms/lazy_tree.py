@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..conversation import Plan
-from ..laws import Block, CountLaw, Noise, NoisySums, PathSums
-from ..laws.law import printed
+from ..laws import Block, CountLaw, Noise, NoisySums, PathSums, printed
 from ..noise.randomness import Memory, Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
 from ..queries import PrefixQuery

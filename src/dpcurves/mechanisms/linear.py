@@ -12,8 +12,7 @@ from typing import ClassVar
 from ..arguments import Refused
 from ..arrays import IntArray
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, IntervalSums, Noise, NoisySums, Tier
-from ..laws.law import printed
+from ..laws import Family, IntervalSums, Noise, NoisySums, Tier, printed
 from ..noise import discrete_gaussian, discrete_laplace
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from ..arrays import BoolArray, IntArray
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers
-from ..laws.law import printed
+from ..laws import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers, printed
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import Boxes, CoverageQuery, MergePartitionQuery, Splitting, ThresholdQuery, TreePartitionQuery
+from ..queries.query import Comparisons
 from .base import Answering, ExactTable
 from .exponential import below_corners, counts_in, pure_epsilon
 from .linear import drawable, draws, require_loss
@@ -68,34 +68,17 @@ class SparseVector(Answering):
     called = "the sparse vector technique"
 
     def _plan(self, query: ThresholdQuery | CoverageQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        compared = comparisons_of(query)
-        law = law_of(compared, loss, adjacency)
+        law = law_of(query.compared, loss, adjacency)
         error = printed(sqrt(law.common.variance + law.own.variance) / law.step)
         return Plan(query, loss, adjacency, "sparse vector technique", law, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """The numbers of the comparisons that reached their threshold, in order; how many there are, for each less."""
         law = plan.law.required(ThresholdAnswers)
-        exact = differences(table, comparisons_of(self.asked(plan)))
+        exact = differences(table, self.asked(plan).compared)
         (common,) = draws(law.common, 1, randomness).tolist()
         own = draws(law.own, len(exact), randomness).tolist()
         return reached(exact, own, common, law.size)
-
-
-class Comparisons(NamedTuple):
-    """Weighted sums of cells, less thresholds, each compared with 0.
-
-    Attributes:
-        weights: An array ``(comparisons, cells)``.
-        thresholds: One for each comparison.
-        most: How many may reach theirs.
-        step: By how much one record counts, where sums are read in records.
-    """
-
-    weights: NDArray[np.int64]
-    thresholds: tuple[int, ...]
-    most: int
-    step: int
 
 
 class VectorSpread(NamedTuple):
@@ -108,21 +91,6 @@ class VectorSpread(NamedTuple):
 
     up: int
     apart: int
-
-
-def comparisons_of(query: ThresholdQuery | CoverageQuery) -> Comparisons:
-    """The comparisons. Interval i covers the share p / q if ``q * (inside + spare) - p * all`` is not below 0.
-
-    The last interval needs no comparison: it is the answer if no other is.
-    """
-    if isinstance(query, ThresholdQuery):
-        weights = np.array([each.weights for each in query.comparisons], dtype=np.int64)
-        return Comparisons(weights, tuple(each.threshold for each in query.comparisons), query.most, step=1)
-    middle, asked = query.grid.slots // 2, query.intervals - 1
-    part, whole = query.coverage.numerator, query.coverage.denominator
-    farness = np.abs(np.arange(query.grid.slots) - middle)
-    inside = farness <= np.arange(asked)[:, None]
-    return Comparisons(whole * inside - part, (-whole * query.spare,) * asked, most=1, step=whole)
 
 
 def spread_of(weights: NDArray[np.int64], adjacency: Adjacency) -> VectorSpread:

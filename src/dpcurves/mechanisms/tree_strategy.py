@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray
-from ..laws import Family, IntervalSums, Noise, Tier
-from ..laws.law import printed
+from ..laws import Family, IntervalSums, Noise, Tier, printed
 
 # Trees whose nodes of a level are all alike: their error in closed form, and the shares that minimise it.
 #

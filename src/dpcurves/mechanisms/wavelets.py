@@ -13,14 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, HaarSums, HaarTensorSums, ToeplitzSums
-from ..laws.haar_sums import bands, mean_squares
-from ..laws.law import printed
+from ..laws import Family, HaarSums, HaarTensorSums, ToeplitzSums, bands, mean_squares, printed
 from ..laws.toeplitz_sums import causal_convolution, root_weights
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from ..queries import CountQuery, WaveletQuery
-from ..queries.query import laid_out
+from ..queries import CountQuery, WaveletQuery, laid_out
 from .base import Answering, ExactTable
 from .linear import PrefixSums, Spaced, allowed_for, draws, noise_for, plan_of_prefixes, require_loss
 

@@ -471,7 +471,7 @@ def _weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
         power = _normal(1, 0)
         for digit in range(1 << DIGIT):
             parts[number, digit], scales[number, digit] = power[0] / (1 << FINE), power[1] + FINE
-            power = _product(power, base)
+            power = _normal(power[0] * base[0], power[1] + base[1])
         base = power
     parts.flags.writeable = scales.flags.writeable = False
     return parts, scales
@@ -481,10 +481,6 @@ def _normal(whole: int, scale: int) -> Scaled:
     """Write a number, or one a little below, with a whole number of `FINE` bits."""
     excess = whole.bit_length() - FINE
     return (whole >> excess if excess > 0 else whole << -excess), scale + excess
-
-
-def _product(left: Scaled, right: Scaled) -> Scaled:
-    return _normal(left[0] * right[0], left[1] + right[1])
 
 
 @compiled

@@ -1,4 +1,7 @@
 from .query import (
+    FINEST_SHARE,
+    LARGEST_LEAST,
+    MOST_COUNTED,
     AucQuery,
     CountQuery,
     CoverageQuery,
@@ -7,6 +10,7 @@ from .query import (
     MergePartitionQuery,
     NamesQuery,
     PartitionQuery,
+    Places,
     PrefixQuery,
     QuantileCutsQuery,
     Query,
@@ -20,14 +24,16 @@ from .query import (
     ThresholdQuery,
     TreePartitionQuery,
     UnitSizesQuery,
+    laid_out,
 )
-from .region import Boxes, IntervalPartitionQuery, RegionQuery, Splitting, WaveletQuery, WorstBoxQuery
-from .weighed import SquaredWeightQuery, WeighedQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
+from .region import Box, Boxes, IntervalPartitionQuery, RegionQuery, Splitting, WaveletQuery, WorstBoxQuery
+from .weighed import COARSE, SquaredWeightQuery, WeighedQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
 
 __all__ = [
-    "AucQuery", "Boxes", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
-    "MergePartitionQuery", "NamesQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query",
-    "RankedNamesQuery", "Read", "RegionQuery", "SizedUnitsQuery", "Splitting", "SquareQuery", "SquaredWeightQuery",
-    "SubsetQuery", "SumQuery", "ThresholdComparison", "ThresholdQuery", "TreePartitionQuery", "UnitSizesQuery",
-    "WaveletQuery", "WeighedQuery", "WeighedSpreadQuery", "WeighedSumQuery", "WeightQuery", "WorstBoxQuery",
+    "COARSE", "FINEST_SHARE", "LARGEST_LEAST", "MOST_COUNTED", "AucQuery", "Box", "Boxes",
+    "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery", "MergePartitionQuery",
+    "NamesQuery", "PartitionQuery", "Places", "PrefixQuery", "QuantileCutsQuery", "Query", "RankedNamesQuery",
+    "Read", "RegionQuery", "SizedUnitsQuery", "Splitting", "SquareQuery", "SquaredWeightQuery", "SubsetQuery",
+    "SumQuery", "ThresholdComparison", "ThresholdQuery", "TreePartitionQuery", "UnitSizesQuery", "WaveletQuery",
+    "WeighedQuery", "WeighedSpreadQuery", "WeighedSumQuery", "WeightQuery", "WorstBoxQuery", "laid_out",
 ]  # fmt: skip

@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole, number
-from ..data.axis import Axis, Categories, Unlisted
-from ..data.grid import Grid, Outside
-from ..data.universe import Universe
+from ..data import Axis, Categories, Grid, Outside, Universe, Unlisted
 
 # Base of queries: a flat table of integers over public cells.
 #
@@ -524,6 +522,22 @@ class ThresholdComparison(NamedTuple):
     threshold: int
 
 
+class Comparisons(NamedTuple):
+    """Weighted sums of cells, less thresholds, each compared with 0.
+
+    Attributes:
+        weights: An array ``(comparisons, cells)``.
+        thresholds: One for each comparison.
+        most: How many may reach theirs.
+        step: By how much one record counts, where sums are read in records.
+    """
+
+    weights: NDArray[np.int64]
+    thresholds: tuple[int, ...]
+    most: int
+    step: int
+
+
 @dataclass(frozen=True, slots=True)
 class ThresholdQuery(Query):
     """Comparisons with thresholds, asked in order until `most` of them reached theirs.
@@ -551,6 +565,12 @@ class ThresholdQuery(Query):
             raise Refused("comparisons", "weights are whole numbers up to 2**31")
         if not 1 <= self.most <= len(self.comparisons):
             raise Refused("most", f"a whole number from 1 to {len(self.comparisons)} is needed, got {self.most}")
+
+    @property
+    def compared(self) -> Comparisons:
+        """The comparisons, with their weights laid out."""
+        weights = np.array([each.weights for each in self.comparisons], dtype=np.int64)
+        return Comparisons(weights, tuple(each.threshold for each in self.comparisons), self.most, step=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -599,6 +619,16 @@ class CoverageQuery(Query):
     def intervals(self) -> int:
         """The number of intervals."""
         return (self.grid.cells + 1) // 2
+
+    @property
+    def compared(self) -> Comparisons:
+        """Interval i covers the share p / q if ``q * (inside + spare) - p * all`` is not below 0.
+
+        The last interval needs no comparison: it is the answer if no other is.
+        """
+        part, whole, asked = self.coverage.numerator, self.coverage.denominator, self.intervals - 1
+        inside = np.abs(np.arange(self.grid.slots) - self.grid.slots // 2) <= np.arange(asked)[:, None]
+        return Comparisons(whole * inside - part, (-whole * self.spare,) * asked, most=1, step=whole)
 
 
 @dataclass(frozen=True, slots=True)

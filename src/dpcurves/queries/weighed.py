@@ -9,9 +9,7 @@ import numpy as np
 
 from ..arguments import Refused, WrongKind, chosen, make_whole, require_kind
 from ..arrays import FloatArray, IntArray
-from ..data.axis import Axis, Categories
-from ..data.grid import Grid
-from ..data.values import Weights
+from ..data import Axis, Categories, Grid, Weights
 from .query import Query, Read
 
 LARGEST_HALF = 2**20

@@ -1,6 +1,6 @@
-from .counting import CountSource, Records, Scored, tabulate
+from .counting import Records, tabulate
 from .opening import open_records
 
 __all__ = [
-    "CountSource", "Records", "Scored", "open_records", "tabulate",
+    "Records", "open_records", "tabulate",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from threading import Lock
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -14,35 +15,11 @@ from numpy.typing import NDArray
 
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import BoolArray, FloatArray, IntArray, compiled
-from ..data.axis import Axis, Categories, FoundCategories, Predictor, TypedAxis, Unlisted
-from ..data.grid import Grid
+from ..data import Axis, Categories, FoundCategories, Grid, Predictor, TypedAxis, Unlisted
 from ..privacy import Unit
-from ..queries.query import (
-    MOST_DOUBLINGS,
-    NamesQuery,
-    PrefixQuery,
-    Query,
-    RankedNamesQuery,
-    SizedUnitsQuery,
-    SquareQuery,
-    SubsetQuery,
-    SumQuery,
-    UnitSizesQuery,
-)
+from ..queries import query as queries
 from ..queries.weighed import WeighedQuery
-from .engines.engine import (
-    Amounts,
-    BoundAxis,
-    CellAmounts,
-    CellCounts,
-    CellSums,
-    CountingEngine,
-    PrefixCounts,
-    SlotCells,
-    in_numbers,
-    offsets,
-    squared_offsets,
-)
+from .engines import engine as engines
 from .source import Column, Kind, hidden, place_of
 
 # SENSITIVE. Regressions in disjoint subsets: each a function of the records of its own subset, in no order.
@@ -58,7 +35,7 @@ LARGEST_LOGIT = 40.0
 LONGEST_STEP = 4.0
 
 
-def confirmed(query: SubsetQuery, columns: Sequence[FloatArray], subset: FloatArray) -> int:
+def confirmed(query: queries.SubsetQuery, columns: Sequence[FloatArray], subset: FloatArray) -> int:
     """In how many subsets the fit exists and the coefficient lies between the bounds.
 
     Formal guarantees: what one subset says depends on the multiset of its records alone. They are sorted by all that
@@ -95,7 +72,7 @@ def _range(axis: Axis) -> tuple[float, float]:
     return axis.grid.lower / 2 + axis.grid.upper / 2, axis.grid.upper / 2 - axis.grid.lower / 2
 
 
-def _bounds(query: SubsetQuery) -> tuple[float, float]:
+def _bounds(query: queries.SubsetQuery) -> tuple[float, float]:
     """The bounds of the coefficient of scaled columns."""
     own = [axis for axis in query.axes[1:] for _ in range(1 if isinstance(axis, Axis) else axis.slots - 1)]
     axis, outcome = own[query.coefficient], query.outcome
@@ -182,70 +159,10 @@ LARGEST_SQUARED = 2**26
 
 Axes = Sequence[Axis | Categories]
 Result = TypeVar("Result")
-
-
-class CountSource(Protocol):
-    """The interface of an engine that counts. Exact integers leave it, for a trust model to add noise to.
-
-    Raises:
-        ValueError: from each method, as from `check`; or the source cannot be read at all.
-    """
-
-    def check(self, axes: Axes) -> None:
-        """Refuse, by the schema alone, axes that cannot be counted.
-
-        Raises:
-            ValueError: a column is not there, or holds no numbers where an axis needs them, or declares a type of
-                which no value equals one of the categories.
-        """
-
-    def counts(self, axes: Axes) -> NDArray[np.int64]:
-        """Used records per cell, the last axis fastest, and behind them those that are missing on any axis."""
-
-    def sums(self, axes: Axes, half: int) -> list[int]:
-        """Per cell the exact sum of ``Grid.offset_of(values, half)`` of the last axis; behind them a 0.
-
-        Raises:
-            ValueError: the last axis has no grid, or `half` is no half.
-        """
-
-    def squares(self, axes: Axes, half: int) -> list[int]:
-        """Per cell the exact sum of ``2 * offset**2 - half**2`` of those offsets; behind them a 0.
-
-        Raises:
-            ValueError: as `sums`; or `half` is above 2**26.
-        """
-
-    def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
-        """Used records in the first slots of the table, so many for each entry; behind them the missing ones.
-
-        No cell is laid out: the grid of the last axis may have as many as doubles can tell apart.
-
-        Raises:
-            ValueError: the last axis has no grid.
-        """
-
-    def weighed(self, query: WeighedQuery) -> list[int]:
-        """Per cell what the used records add by their weights, and behind them what the query says.
-
-        Raises:
-            ValueError: the column of weights is not there, or holds no numbers.
-        """
-
-    def confirmed(self, query: SubsetQuery) -> int:
-        """In how many subsets of the units the coefficient lies between its bounds."""
-
-    def units(self) -> int:
-        """The number of units; the records without a unit are one together."""
-
-    def unit_sizes(self, doublings: int) -> IntArray:
-        """Units by their number of records, in cells that end at powers of two, and one beyond them."""
-
-    def sized_units(self, axis: Axis | Categories, doublings: int) -> IntArray:
-        """Units in the same cells, each by the cell of one of its records; behind them those without a value there."""
-
-    def names(self, axis: Categories) -> dict[str, int]:
-        """Number of units with each value of a column, by its text."""
+Tally = TypeVar("Tally", engines.CellCounts, engines.CellSums, engines.CellAmounts, engines.PrefixCounts)
+ALIKE: Mapping[str, str] = MappingProxyType({})
+READ = Grid(0, 1, cells=1)
+"""Stands where a column of a model is read as numbers, whatever they are."""
 
 
 @runtime_checkable
@@ -255,7 +172,7 @@ class CountsUnits(Protocol):
     def unit_sizes(self) -> Mapping[int, int]:
         """Number of units by their number of rows; rows without a unit are one unit together."""
 
-    def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
+    def sized_units(self, bound: engines.BoundAxis, doublings: int) -> IntArray:
         """Units in cells of their number of rows, and in the cell of the one record of each that is used first."""
 
 
@@ -263,7 +180,7 @@ class CountsUnits(Protocol):
 class ListsNames(Protocol):
     """An engine that can list the values of a column."""
 
-    def names(self, bound: BoundAxis) -> Mapping[str, int]:
+    def names(self, bound: engines.BoundAxis) -> Mapping[str, int]:
         """Number of units with each text of a column: of at most `LONGEST_NAME` bytes, of Unicode characters."""
 
 
@@ -271,23 +188,37 @@ class ListsNames(Protocol):
 class SharesRows(Protocol):
     """An engine that can count the same state of its rows with another number of rows of each unit."""
 
-    def using(self, unit: Unit) -> CountingEngine:
+    def using(self, unit: Unit) -> engines.CountingEngine:
         """An engine on the same rows."""
 
 
 class Records:
     """Opened records, of which at most ``unit.records`` of each unit are used. Shows nothing of them.
 
+    Exact integers leave it, for a trust model to add noise to. Axes call columns as questions do, and a model may stand
+    for a column: its score of a record is a function of that record (`Predictor`), worked out as it is read, so that it
+    is counted as a column of such numbers would be.
+
+    Args:
+        engine: The engine that counts them.
+        one_at_a_time: The lock of its connection.
+        names: The schema's name of a column, by that in questions; others are called alike.
+
     Formal guarantees: let two data sets differ in one unit. Their `counts` differ by at most ``unit.records`` in L1
     norm if it came or went, and by twice that if it was replaced; their `sums` by at most `half` times that, their
     `squares` by ``half**2`` times that, and what is `weighed` by the query's sensitivity times that. After `check`, no
     record makes any of these fail.
+
+    Raises:
+        ValueError: from each method that counts, as from `check`; or the source cannot be read at all.
     """
 
-    __slots__ = ("_counted_units", "_engine", "_one_at_a_time")
+    __slots__ = ("_counted_units", "_engine", "_names", "_one_at_a_time")
 
-    def __init__(self, engine: CountingEngine, one_at_a_time: Lock | None = None) -> None:
-        self._engine = engine
+    def __init__(
+        self, engine: engines.CountingEngine, one_at_a_time: Lock | None = None, names: Mapping[str, str] = ALIKE
+    ) -> None:
+        self._engine, self._names = engine, names
         self._one_at_a_time = one_at_a_time or Lock()  # threads share one connection, and the names in it
         self._counted_units: int | None = None
 
@@ -300,20 +231,27 @@ class Records:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def renamed(self, names: Mapping[str, str]) -> Records:
+        """Let questions call columns by these names, each with that of the schema."""
+        return Records(self._engine, self._one_at_a_time, dict(names))
+
     def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
+        """Give `take` one column for each axis, batch by batch: numbers, or the places of categories; NaN: missing."""
         self.check(axes)
 
         def read() -> None:
             for batch in self._engine.numbers(self._bound(axes)):
-                take(batch)
+                take(_worked_out(axes, batch) if _has_model(axes) else batch)
 
         self._hidden(read)
 
     def close(self) -> None:
+        """Let go of the records, and of all that was kept of them."""
         self._engine.close()
 
     @property
     def moment(self) -> int | None:
+        """A number of the state of the data; another state has another. None: nobody can tell states apart."""
         return self._engine.moment
 
     def using(self, unit: Unit) -> Records | None:
@@ -322,7 +260,7 @@ class Records:
         if not isinstance(engine, SharesRows):
             return None
         with self._one_at_a_time:
-            return Records(engine.using(unit), self._one_at_a_time)
+            return Records(engine.using(unit), self._one_at_a_time, self._names)
 
     def check_unit_sizes(self) -> None:
         """Refuse an engine that does not tell how many rows units have.
@@ -334,6 +272,12 @@ class Records:
             raise Refused("rows_per_unit", "this engine does not count rows of units: state a bound")
 
     def check(self, axes: Axes) -> None:
+        """Refuse, by the schema alone, axes that cannot be counted.
+
+        Raises:
+            ValueError: a column is not there, or holds no numbers where an axis needs them, or declares a type of
+                which no value equals one of the categories.
+        """
         if not axes:
             raise Refused("axes", "at least one is needed")
         for axis, column, _ in self._bound(axes):
@@ -349,14 +293,31 @@ class Records:
             self._engine.prepare(self._bound(axes))
 
     def counts(self, axes: Axes) -> NDArray[np.int64]:
+        """Used records per cell, the last axis fastest, and behind them those that are missing on any axis."""
+        if _has_model(axes):
+            return self._tallied(axes, engines.CellCounts(_cells(axes))).found
         self.check(axes)
         return self._hidden(lambda: self._engine.counts(self._bound(axes)))
 
     def sums(self, axes: Axes, half: int) -> list[int]:
+        """Per cell the exact sum of ``Grid.offset_of(values, half)`` of the last axis; behind them a 0.
+
+        Raises:
+            ValueError: the last axis has no grid, or `half` is no half.
+        """
+        if _has_model(axes):
+            return self._tallied(axes, engines.CellSums(_cells(axes), engines.offsets(half))).found
         self._check_sums(axes, half)
         return self._hidden(lambda: self._engine.sums(self._bound(axes), half))
 
     def squares(self, axes: Axes, half: int) -> list[int]:
+        """Per cell the exact sum of ``2 * offset**2 - half**2`` of those offsets; behind them a 0.
+
+        Raises:
+            ValueError: as `sums`; or `half` is above 2**26.
+        """
+        if _has_model(axes):
+            return self._tallied(axes, engines.CellSums(_cells(axes), engines.squared_offsets(half))).found
         self._check_sums(axes, half)
         if half > LARGEST_SQUARED:
             raise Refused("half", f"a whole number up to {LARGEST_SQUARED} is needed for squares, got {half}")
@@ -369,19 +330,46 @@ class Records:
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half where this may still be said
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
+        """Used records in the first slots of the table, so many for each entry; behind them the missing ones.
+
+        No cell is laid out: the grid of the last axis may have as many as doubles can tell apart.
+
+        Raises:
+            ValueError: the last axis has no grid.
+        """
+        if _has_model(axes):
+            return self._tallied(axes, engines.PrefixCounts(axes, at, _told(axes))).found
         self.check(axes)
         if not isinstance(axes[-1], Axis):
             raise Refused("axes", "prefixes are counted along a column of numbers")
         return self._hidden(lambda: self._engine.prefixes(self._bound(axes), at))
 
     def places(self, axes: Axes) -> NDArray[np.int64]:
-        self.check(axes)
-        return self._hidden(lambda: self._engine.places(self._bound(axes)))
+        """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all.
+
+        For the owner of the records alone, who shares them out.
+        """
+        if not _has_model(axes):
+            self.check(axes)
+            return self._hidden(lambda: self._engine.places(self._bound(axes)))
+        found, cells = [np.empty(0, dtype=np.int64)], _cells(axes)
+        self.each_batch(axes, lambda columns: found.append(cells.places(columns)))
+        return np.concatenate(found)
 
     def weighed(self, query: WeighedQuery) -> list[int]:
-        return _weighed(query, self.each_batch)
+        """Per cell what the used records add by their weights, and behind them what the query says.
 
-    def confirmed(self, query: SubsetQuery) -> int:
+        Raises:
+            ValueError: the column of weights is not there, or holds no numbers.
+        """
+        return self._tallied(query.read_axes, engines.CellAmounts(_cells(query.axes), query)).found
+
+    def _tallied(self, axes: Axes, tally: Tally) -> Tally:
+        self.each_batch(axes, tally.add)
+        return tally
+
+    def confirmed(self, query: queries.SubsetQuery) -> int:
+        """In how many subsets of the units the coefficient lies between its bounds."""
         self.check(query.axes)
         bound = self._bound(query.axes)
 
@@ -393,6 +381,7 @@ class Records:
         return self._hidden(fit)
 
     def units(self) -> int:
+        """The number of units; the records without a unit are one together."""
         if self._counted_units is None:
             self._counted_units = self._hidden(self._engine.units)
         return self._counted_units
@@ -442,11 +431,15 @@ class Records:
         with self._one_at_a_time:
             return hidden(action, self._engine.failure)
 
-    def _bound(self, axes: Axes) -> list[BoundAxis]:
-        columns = self._engine.columns
-        places = [place_of(axis.column, columns) for axis in axes]
+    def _bound(self, axes: Axes) -> list[engines.BoundAxis]:
+        """The columns that are read, as the schema calls them: each axis itself, or the columns of its model."""
+        columns, own = self._engine.columns, [each for axis in axes for each in _inputs(axis)]
+        if self._names:
+            own = [replace(each, column=self._names.get(each.column, each.column)) for each in own]
+        places = [place_of(axis.column, columns) for axis in own]
         return [
-            BoundAxis(axis, _as_typed(axis, columns[place]), place) for axis, place in zip(axes, places, strict=True)
+            engines.BoundAxis(axis, _as_typed(axis, columns[place]), place)
+            for axis, place in zip(own, places, strict=True)
         ]
 
 
@@ -457,7 +450,7 @@ def _as_typed(axis: Axis | Categories, column: Column) -> Column:
     return column
 
 
-def tabulate(records: CountSource, query: Query) -> NDArray[Any]:
+def tabulate(records: Records, query: queries.Query) -> NDArray[Any]:
     """The exact table of `query`: 64-bit integers; for sums, Python's integers in an array of objects.
 
     Sensitive: for trust models alone, which add noise to it at once.
@@ -466,18 +459,18 @@ def tabulate(records: CountSource, query: Query) -> NDArray[Any]:
 
 
 @singledispatch
-def _table(query: Query, records: CountSource) -> NDArray[Any]:
+def _table(query: queries.Query, records: Records) -> NDArray[Any]:
     return records.counts(query.axes)
 
 
 @_table.register
-def _(query: SubsetQuery, records: CountSource) -> NDArray[Any]:
+def _(query: queries.SubsetQuery, records: Records) -> NDArray[Any]:
     return np.array([records.confirmed(query), 0])
 
 
-@_table.register(NamesQuery)
-@_table.register(RankedNamesQuery)
-def _(query: Query, records: CountSource) -> NDArray[Any]:
+@_table.register(queries.NamesQuery)
+@_table.register(queries.RankedNamesQuery)
+def _(query: queries.Query, records: Records) -> NDArray[Any]:
     (axis,) = query.axes
     if not isinstance(axis, Categories):
         raise WrongKind("axes", "names are listed of a column of categories")
@@ -486,41 +479,34 @@ def _(query: Query, records: CountSource) -> NDArray[Any]:
 
 
 @_table.register
-def _(query: UnitSizesQuery, records: CountSource) -> NDArray[Any]:
-    return np.append(records.unit_sizes(MOST_DOUBLINGS), 0)
+def _(query: queries.UnitSizesQuery, records: Records) -> NDArray[Any]:
+    return np.append(records.unit_sizes(queries.MOST_DOUBLINGS), 0)
 
 
 @_table.register
-def _(query: SizedUnitsQuery, records: CountSource) -> NDArray[Any]:
+def _(query: queries.SizedUnitsQuery, records: Records) -> NDArray[Any]:
     (axis,) = query.read_axes
-    return records.sized_units(axis, MOST_DOUBLINGS)
+    return records.sized_units(axis, queries.MOST_DOUBLINGS)
 
 
 @_table.register
-def _(query: SumQuery, records: CountSource) -> NDArray[Any]:
+def _(query: queries.SumQuery, records: Records) -> NDArray[Any]:
     return np.array(records.sums(query.axes, query.half), dtype=object)
 
 
 @_table.register
-def _(query: SquareQuery, records: CountSource) -> NDArray[Any]:
+def _(query: queries.SquareQuery, records: Records) -> NDArray[Any]:
     return np.array(records.squares(query.axes, query.half), dtype=object)
 
 
 @_table.register
-def _(query: PrefixQuery, records: CountSource) -> NDArray[Any]:
+def _(query: queries.PrefixQuery, records: Records) -> NDArray[Any]:
     return np.array(records.prefixes(query.axes, query.at))
 
 
 @_table.register
-def _(query: WeighedQuery, records: CountSource) -> NDArray[Any]:
+def _(query: WeighedQuery, records: Records) -> NDArray[Any]:
     return np.array(records.weighed(query), dtype=object)
-
-
-def _weighed(query: WeighedQuery, each: Callable[[Axes, Callable[[Sequence[FloatArray]], None]], None]) -> list[int]:
-    """The table of a query, of the batches that `each` gives of the columns that it reads."""
-    tally = CellAmounts(_cells(query.axes), query)
-    each(query.read_axes, tally.add)
-    return tally.found
 
 
 def _needed(axis: Axis | Categories, kind: Kind) -> str:
@@ -538,7 +524,7 @@ def _require_alike(axis: Categories, column: Column) -> None:
     for argument, value in zip(axis.named[::-1], axis.values[::-1], strict=True):  # the positive label first
         if column.kind is Kind.TEXT and not isinstance(value, str):
             raise Refused(argument, f"{shown(value)} is no text, but {axis.column!r} holds text; {_as_text(argument)}")
-        if column.kind is Kind.NUMBERS and in_numbers(value) is None:
+        if column.kind is Kind.NUMBERS and engines.in_numbers(value) is None:
             raise Refused(argument, f"{shown(value)} is no number, but {axis.column!r} holds numbers")
 
 
@@ -549,137 +535,14 @@ def _as_text(argument: str) -> str:
     return "name it in quotes"
 
 
-# SENSITIVE. Records of which some columns are worked out by models, record by record, as they are read.
-
-
-READ = Grid(0, 1, cells=1)
-"""Stands where a column is read as numbers, whatever they are."""
-
-
-class NumberSource(CountSource, Protocol):
-    """Records that can be read, batch by batch, by what works out scores."""
-
-    @property
-    def moment(self) -> int | None:
-        """A number of the state of the data; another state has another. None: nobody can tell states apart."""
-
-    def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
-        """Give `take` the numbers of used records, or the places of their categories, batch by batch; NaN: missing."""
-
-    def places(self, axes: Axes) -> NDArray[np.int64]:
-        """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all.
-
-        For the owner of the records alone, who shares them out.
-        """
-
-    def close(self) -> None:
-        """Let go of the records, and of all that was kept of them."""
-
-
-class Scored:
-    """A `CountSource` in whose axes a model may stand for a column. What has no model is counted as without it.
-
-    Formal guarantees: the score of a record is a function of that record (`Predictor`), so counts, sums and prefixes
-    of scores differ between neighbours no more than those of a column. After `check` no record makes any of these fail.
-    """
-
-    __slots__ = ("_records",)
-
-    def __init__(self, records: NumberSource) -> None:
-        self._records = records
-
-    def __repr__(self) -> str:
-        return "Scored(hidden)"
-
-    def close(self) -> None:
-        self._records.close()
-
-    @property
-    def moment(self) -> int | None:
-        return self._records.moment
-
-    def check(self, axes: Axes) -> None:
-        """Refuse axes that the schema does not allow, and models whose columns are not there."""
-        self._records.check(axes if not _has_model(axes) else _inputs(axes))
-
-    def counts(self, axes: Axes) -> NDArray[np.int64]:
-        if not _has_model(axes):
-            return self._records.counts(axes)
-        tally = CellCounts(_cells(axes))
-        self._each(axes, tally.add)
-        return tally.found
-
-    def sums(self, axes: Axes, half: int) -> list[int]:
-        if not _has_model(axes):
-            return self._records.sums(axes, half)
-        return self._added(axes, offsets(half))
-
-    def squares(self, axes: Axes, half: int) -> list[int]:
-        if not _has_model(axes):
-            return self._records.squares(axes, half)
-        return self._added(axes, squared_offsets(half))
-
-    def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
-        if not _has_model(axes):
-            return self._records.prefixes(axes, at)
-        tally = PrefixCounts(axes, at, _told(axes))
-        self._each(axes, tally.add)
-        return tally.found
-
-    def places(self, axes: Axes) -> NDArray[np.int64]:
-        if not _has_model(axes):
-            return self._records.places(axes)
-        found, cells = [np.empty(0, dtype=np.int64)], _cells(axes)
-        self._each(axes, lambda columns: found.append(cells.places(columns)))
-        return np.concatenate(found)
-
-    def weighed(self, query: WeighedQuery) -> list[int]:
-        return _weighed(query, self._each)
-
-    def confirmed(self, query: SubsetQuery) -> int:
-        return self._records.confirmed(query)
-
-    def units(self) -> int:
-        return self._records.units()
-
-    def unit_sizes(self, doublings: int) -> IntArray:
-        return self._records.unit_sizes(doublings)
-
-    def sized_units(self, axis: Axis | Categories, doublings: int) -> IntArray:
-        return self._records.sized_units(axis, doublings)
-
-    def names(self, axis: Categories) -> dict[str, int]:
-        return self._records.names(axis)
-
-    def _added(self, axes: Axes, amounts: Amounts) -> list[int]:
-        tally = CellSums(_cells(axes), amounts)
-        self._each(axes, tally.add)
-        return tally.found
-
-    def _each(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
-        """Give `take` one column for each axis: numbers, places of categories, or what a model makes of several."""
-
-        def worked_out(columns: Sequence[FloatArray]) -> None:
-            left = list(columns)
-            found = []
-            for axis in axes:
-                own, left = left[: _width(axis)], left[_width(axis) :]
-                found.append(axis.column.values(own) if isinstance(axis.column, Predictor) else own[0])
-            take(found)
-
-        self._records.each_batch(_inputs(axes), worked_out)
+# SENSITIVE. Columns that are worked out by models, record by record, as they are read.
 
 
 def _has_model(axes: Axes) -> bool:
     return any(isinstance(axis.column, Predictor) for axis in axes)
 
 
-def _inputs(axes: Axes) -> list[Axis | Categories]:
-    """The columns that are read: each axis itself, or the columns of its model."""
-    return [each for axis in axes for each in _read(axis)]
-
-
-def _read(axis: Axis | Categories) -> list[Axis | Categories]:
+def _inputs(axis: Axis | Categories) -> list[Any]:
     if not isinstance(axis.column, Predictor):
         return [axis]
     return [
@@ -688,8 +551,14 @@ def _read(axis: Axis | Categories) -> list[Axis | Categories]:
     ]
 
 
-def _width(axis: Axis | Categories) -> int:
-    return len(axis.column.inputs) if isinstance(axis.column, Predictor) else 1
+def _worked_out(axes: Axes, columns: Sequence[FloatArray]) -> list[FloatArray]:
+    """A column for each axis: as it was read, or what its model makes of several."""
+    left, found = list(columns), []
+    for axis in axes:
+        width = len(_inputs(axis))
+        own, left = left[:width], left[width:]
+        found.append(axis.column.values(own) if isinstance(axis.column, Predictor) else own[0])
+    return found
 
 
 def _told(axes: Axes) -> list[bool]:
@@ -697,5 +566,5 @@ def _told(axes: Axes) -> list[bool]:
     return [isinstance(axis, Categories) for axis in axes]
 
 
-def _cells(axes: Axes) -> SlotCells:
-    return SlotCells(axes, _told(axes))
+def _cells(axes: Axes) -> engines.SlotCells:
+    return engines.SlotCells(axes, _told(axes))

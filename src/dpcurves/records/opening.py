@@ -24,37 +24,10 @@ from ..arguments import Refused, WrongKind
 from ..arrays import IntArray
 from ..data import CsvFile
 from ..privacy import EACH_RECORD, Unit
+from . import source as sources
 from .counting import Records
 from .engines.duckdb import DuckEngine, Engine
 from .engines.engine import EngineTable
-from .source import (
-    BATCH,
-    LONGEST_TEXT,
-    NUMBER_IN_TEXT,
-    ArrowSource,
-    Column,
-    Kind,
-    Source,
-    array_of,
-    batches_from,
-    called,
-    column_of,
-    days_in_text,
-    has_pyarrow,
-    hidden,
-    is_number,
-    number_in_text,
-    of_buffers,
-    place_of,
-    register,
-    require_readable,
-    schema_of,
-    seen_as,
-    texts,
-    types_from,
-    wide_numbers,
-    with_whole_rows,
-)
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -86,7 +59,7 @@ class CsvSource:
     """The lines of a file below its header. All columns are text without a declared type."""
 
     file: CsvFile
-    columns: tuple[Column, ...]
+    columns: tuple[sources.Column, ...]
     costly: bool = True
 
     @property
@@ -100,28 +73,25 @@ class CsvSource:
         return self._registered(connection, places, whole=True)
 
     def _registered(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int], whole: bool) -> str:
-        names = [*map(called, places), *([WHOLE] if whole else [])]
-        schema = schema_of((name, DataType.binary()) for name in names)
+        names = [*map(sources.called, places), *([WHOLE] if whole else [])]
+        schema = sources.schema_of((name, DataType.binary()) for name in names)
 
         def batches() -> Iterator[RecordBatch]:
             for lines in self._lines():
                 fields = [lines.field(place) for place in places]
                 yield RecordBatch.from_arrays([*fields, *([lines.texts()] if whole else [])], schema=schema)
 
-        return register(connection, schema, batches)
+        return sources.register(connection, schema, batches)
 
     def _lines(self) -> Iterator[Lines]:
         codec = self.file.codec
         with opened_csv(self.file) as file:
             header_of(file)
-            for block in whole_lines(file):
-                plain = block if codec == "utf-8" else _recoded(block, codec)
-                yield Lines.of(plain, ord(self.file.delimiter), len(self.columns))
-
-
-def _recoded(block: Bytes, codec: str) -> Bytes:
-    """Lines in UTF-8: each byte on its own, so that no line reaches another."""
-    return np.frombuffer(block.tobytes().decode(codec, "replace").encode(), dtype=np.uint8)
+            for read in whole_lines(file):
+                block = read
+                if codec != "utf-8":  # byte by byte, so that no line reaches another
+                    block = np.frombuffer(read.tobytes().decode(codec, "replace").encode(), dtype=np.uint8)
+                yield Lines.of(block, ord(self.file.delimiter), len(self.columns))
 
 
 def opened_csv(file: CsvFile) -> BinaryIO:
@@ -142,20 +112,20 @@ def source_of_csv(file: CsvFile) -> CsvSource:
         ValueError: there is no header, it is no text of one line, or a compressed file is damaged.
     """
     rule = f"{file.name} cannot be read"
-    with hidden(lambda: opened_csv(file), rule) as opened:
-        header = hidden(lambda: header_of(opened), rule)
+    with sources.hidden(lambda: opened_csv(file), rule) as opened:
+        header = sources.hidden(lambda: header_of(opened), rule)
         if isinstance(opened, gzip.GzipFile):
-            hidden(lambda: _read_through(opened), f"{rule}: it is no whole file of gzip")
+            sources.hidden(lambda: _read_through(opened), f"{rule}: it is no whole file of gzip")
     codec = "utf-8-sig" if file.codec == "utf-8" else file.codec
     try:
         (names,) = csv.reader([header.decode(codec).rstrip("\r\n")], delimiter=file.delimiter, strict=True)
     except (ValueError, csv.Error):
         names = []
-    if not names or len(header) == LONGEST_TEXT:
+    if not names or len(header) == sources.LONGEST_TEXT:
         said = file.codec.upper()
         raise Refused("data", f"the first line of {file.name} must be a header, the names of the columns in {said}")
-    number, days = number_in_text(file), days_in_text(file)
-    return CsvSource(file, tuple(Column(name, Kind.UNTYPED, number, elapsed=days) for name in names))
+    number, days = sources.number_in_text(file), sources.days_in_text(file)
+    return CsvSource(file, tuple(sources.Column(name, sources.Kind.UNTYPED, number, elapsed=days) for name in names))
 
 
 def _read_through(file: gzip.GzipFile) -> None:
@@ -165,7 +135,7 @@ def _read_through(file: gzip.GzipFile) -> None:
 
 def header_of(file: BinaryIO) -> bytes:
     """The first line, as far as a line may reach."""
-    return file.readline(LONGEST_TEXT)
+    return file.readline(sources.LONGEST_TEXT)
 
 
 def whole_lines(file: BinaryIO) -> Iterator[Bytes]:
@@ -177,7 +147,7 @@ def whole_lines(file: BinaryIO) -> Iterator[Bytes]:
             yield np.frombuffer(rest + head + feed, dtype=np.uint8)
             rest = tail
         else:
-            rest = (rest + tail)[: LONGEST_TEXT + 1]
+            rest = (rest + tail)[: sources.LONGEST_TEXT + 1]
     if rest:
         yield np.frombuffer(rest + b"\n", dtype=np.uint8)
 
@@ -209,14 +179,14 @@ class Lines:
         separates = (odd == 0) & (marks != QUOTE)
         starts = np.concatenate([[0], places[feeds] + 1])
         found = np.add.reduceat(separates, np.concatenate([[0], feeds[:-1] + 1]), dtype=np.int64)
-        formed = separates[feeds] & (found == fields) & (np.diff(starts) <= LONGEST_TEXT)
+        formed = separates[feeds] & (found == fields) & (np.diff(starts) <= sources.LONGEST_TEXT)
         ends = places[separates & np.repeat(formed, per_line)].reshape(-1, fields)
         ends[:, -1] -= block[ends[:, -1] - 1] == CARRIAGE_RETURN
         return cls(block, starts, formed, ends)
 
     def texts(self) -> Array:
         """Each line as it stands; null where it is too long: how much of that is here depends on other lines."""
-        return _binary(self.starts, self.block, np.diff(self.starts) <= LONGEST_TEXT)
+        return _binary(self.starts, self.block, np.diff(self.starts) <= sources.LONGEST_TEXT)
 
     def field(self, number: int) -> Array:
         """The field of each line; null where it is empty or the line is malformed."""
@@ -245,7 +215,7 @@ def _with_single_quotes(offsets: IntArray, text: Bytes) -> tuple[IntArray, Bytes
 
 def _binary(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_]) -> Array:
     bits = np.packbits(valid, bitorder="little")
-    return of_buffers(DataType.binary(), len(valid), bits, offsets.astype(np.int32), text)
+    return sources.of_buffers(DataType.binary(), len(valid), bits, offsets.astype(np.int32), text)
 
 
 # SENSITIVE. Records in a Parquet file.
@@ -275,23 +245,23 @@ class ParquetSource:
     path: Path
     names: tuple[str, ...]
     plain: tuple[bool, ...]
-    by_arrow: ArrowSource
+    by_arrow: sources.ArrowSource
     lacking: Mapping[int, str]
     costly: bool = False
     opened_by: Engine | None = None
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[sources.Column, ...]:
         return self.by_arrow.columns
 
     def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        require_readable(self, places)
+        sources.require_readable(self, places)
         if not (has_clear_names(self.names) and all(self.plain[place] for place in places)):
             return self.by_arrow.scan(connection, places)
         return f"(SELECT {_named(self.names, places)} FROM {_scanned(self.path)})"
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        return with_whole_rows(self.scan(connection, range(len(self.columns))), self.columns, places)
+        return sources.with_whole_rows(self.scan(connection, range(len(self.columns))), self.columns, places)
 
 
 def has_clear_names(names: Sequence[str]) -> bool:
@@ -305,13 +275,13 @@ def source_of_parquet(path: Path) -> ParquetSource:
     Raises:
         ValueError: it is no Parquet file, or two columns have the same name.
     """
-    return _parquet_by_pyarrow(path) if has_pyarrow() else _parquet_by_duckdb(path)
+    return _parquet_by_pyarrow(path) if sources.has_pyarrow() else _parquet_by_duckdb(path)
 
 
 def _parquet_by_pyarrow(path: Path) -> ParquetSource:
     import pyarrow.parquet as pq
 
-    schema = hidden(lambda: pq.read_schema(path), NO_PARQUET.format(path.name))
+    schema = sources.hidden(lambda: pq.read_schema(path), NO_PARQUET.format(path.name))
     names, types = _each_once(path, schema.names), tuple(DataType.from_arrow(each) for each in schema.types)
 
     def read(places: Sequence[int]) -> Iterator[Sequence[Any]]:
@@ -320,9 +290,9 @@ def _parquet_by_pyarrow(path: Path) -> ParquetSource:
             for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=wanted):
                 yield batch.select(wanted).columns
 
-    columns = tuple(map(column_of, names, types))
-    plain = tuple(is_number(held) and not DataType.is_float16(held) for held in types)
-    return ParquetSource(path, names, plain, ArrowSource(columns, types, read, costly=False), {})
+    columns = tuple(map(sources.column_of, names, types))
+    plain = tuple(sources.is_number(held) and not DataType.is_float16(held) for held in types)
+    return ParquetSource(path, names, plain, sources.ArrowSource(columns, types, read, costly=False), {})
 
 
 def _each_once(path: Path, names: Sequence[str]) -> tuple[str, ...]:
@@ -340,20 +310,23 @@ def _parquet_by_duckdb(path: Path) -> ParquetSource:
     """
     engine = Engine()
     engine.connection.execute("SET arrow_large_buffer_size = true")
-    fields = hidden(lambda: _fields_of(engine.connection, path), NO_PARQUET.format(path.name))
+    fields = sources.hidden(lambda: _fields_of(engine.connection, path), NO_PARQUET.format(path.name))
     names = _each_once(path, [field.name for field in fields])
     lacking = {place: NOT_BY_DUCKDB for place, field in enumerate(fields) if not field.is_readable}
     if not has_clear_names(names):
         lacking = dict.fromkeys(range(len(names)), NOT_CLEAR)
     read = [place for place in range(len(names)) if place not in lacking]
     texts = [place for place in read if fields[place].held == "VARCHAR"]
-    values = [f"a.{called(place)}" if place in read else f"NULL AS {called(place)}" for place in range(len(names))]
+    values = [
+        f"a.{sources.called(place)}" if place in read else f"NULL AS {sources.called(place)}"
+        for place in range(len(names))
+    ]
     for place in texts:
-        values[place] = "CASE WHEN a.{0} = b.{0} THEN a.{0} END AS {0}".format(called(place))
+        values[place] = "CASE WHEN a.{0} = b.{0} THEN a.{0} END AS {0}".format(sources.called(place))
     rows = f"(SELECT {_named(names, read) or 'NULL'} FROM {_scanned(path, 'replace')}) AS a"
     if texts:
         rows += f" POSITIONAL JOIN (SELECT {_named(names, texts)} FROM {_scanned(path, 'ignore')}) AS b"
-    found = source_of_relation(engine.connection.sql(f"SELECT {', '.join(values)} FROM {rows}"), LONGEST_TEXT)
+    found = source_of_relation(engine.connection.sql(f"SELECT {', '.join(values)} FROM {rows}"), sources.LONGEST_TEXT)
     columns = [replace(column, name=name) for name, column in zip(names, found.columns, strict=True)]
     for place in lacking:
         columns[place] = replace(columns[place], kind=fields[place].kind)
@@ -391,15 +364,15 @@ class _Field(NamedTuple):
         return self.held in {"DATE", "DECIMAL", '"NULL"'} or (self.held == "BLOB" and not self.logical)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> sources.Kind:
         """What it holds, where it is not read."""
         if self.stored is None:
-            return Kind.OTHER
+            return sources.Kind.OTHER
         if self.held in NUMBERS or self.held == "DECIMAL":
-            return Kind.NUMBERS
+            return sources.Kind.NUMBERS
         if self.held in {"VARCHAR", "JSON", "UUID", "BLOB"}:
-            return Kind.TEXT
-        return Kind.TIMES if self.held.startswith(("DATE", "TIME", "INTERVAL")) else Kind.OTHER
+            return sources.Kind.TEXT
+        return sources.Kind.TIMES if self.held.startswith(("DATE", "TIME", "INTERVAL")) else sources.Kind.OTHER
 
 
 def _fields_of(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Field]:
@@ -420,7 +393,7 @@ def _fields_of(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Field
 
 def _named(names: Sequence[str], places: Iterable[int]) -> str:
     quoted = ((names[place].replace('"', '""'), place) for place in places)
-    return ", ".join(f'"{name}" AS {called(place)}' for name, place in quoted)
+    return ", ".join(f'"{name}" AS {sources.called(place)}' for name, place in quoted)
 
 
 def _scanned(path: Path, wrong_text: str = "strict") -> str:
@@ -445,11 +418,11 @@ TAKEN = {
 TEXTS = {"varchar", "uuid", "blob"}
 TIMES = {"time with time zone", "interval"}
 TEXTS_AT_ONCE = 2**10
-LONGEST_OF_MANY = 2**31 // BATCH - 1
+LONGEST_OF_MANY = 2**31 // sources.BATCH - 1
 """Bytes of a text, of which as many as rows travel at once have room in an Arrow array."""
 
 
-def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = None) -> ArrowSource:
+def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = None) -> sources.ArrowSource:
     """The rows that `relation` gives, asked for anew by each query. Types that Arrow lacks travel as text.
 
     Args:
@@ -458,19 +431,19 @@ def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = 
             pyarrow makes batches smaller, and is not installed, text of 16 kibibytes is missing, unless this is given.
     """
     kinds = [str(each.id) for each in relation.types]
-    by_few = longest is None and has_pyarrow()
-    most = longest or (LONGEST_TEXT if by_few else LONGEST_OF_MANY)
+    by_few = longest is None and sources.has_pyarrow()
+    most = longest or (sources.LONGEST_TEXT if by_few else LONGEST_OF_MANY)
     plain = relation.project(", ".join(_taken(place, kind, most) for place, kind in enumerate(kinds)))
-    types = types_from(plain.limit(0))
+    types = sources.types_from(plain.limit(0))
 
     def read(places: Sequence[int]) -> Iterator[Sequence[Array]]:
         rows = plain.project(", ".join(f"#{place + 1}" for place in places))
         if by_few and not all(kinds[place] in TAKEN for place in places):
             rows = rows.to_arrow_reader(TEXTS_AT_ONCE)
-        return batches_from(rows)
+        return sources.batches_from(rows)
 
     columns = (_column(*each) for each in zip(relation.columns, kinds, types, strict=True))
-    return ArrowSource(tuple(columns), tuple(types), read, costly=False)
+    return sources.ArrowSource(tuple(columns), tuple(types), read, costly=False)
 
 
 def _taken(place: int, kind: str, longest: int) -> str:
@@ -481,13 +454,13 @@ def _taken(place: int, kind: str, longest: int) -> str:
     return f"{value} AS c{place}"
 
 
-def _column(name: str, kind: str, declared: DataType) -> Column:
+def _column(name: str, kind: str, declared: DataType) -> sources.Column:
     if kind in WIDE:
-        return wide_numbers(name)
-    column = column_of(name, declared)
+        return sources.wide_numbers(name)
+    column = sources.column_of(name, declared)
     if kind in TAKEN | TEXTS:
         return column
-    return Column(name, Kind.TIMES if kind in TIMES else Kind.OTHER, column.number)
+    return sources.Column(name, sources.Kind.TIMES if kind in TIMES else sources.Kind.OTHER, column.number)
 
 
 # SENSITIVE. Records that are in memory: data frames, Arrow tables, and mappings from names to arrays.
@@ -495,7 +468,9 @@ def _column(name: str, kind: str, declared: DataType) -> Column:
 
 UNREAD = "a column cannot be read (what it says is not shown: it may quote a record)"
 NAMES_OF_TEXT = {"str", "string", "large_string"}
-KINDS_OF_NUMPY = MappingProxyType({"U": Kind.TEXT, "S": Kind.TEXT, "O": Kind.OBJECTS, "m": Kind.TIMES})
+KINDS_OF_NUMPY = MappingProxyType(
+    {"U": sources.Kind.TEXT, "S": sources.Kind.TEXT, "O": sources.Kind.OBJECTS, "m": sources.Kind.TIMES}
+)
 ARROW = {"pyarrow", "arro3"}
 """Libraries whose arrays are taken as they are."""
 
@@ -504,33 +479,35 @@ ARROW = {"pyarrow", "arro3"}
 class Held:
     """A column in memory, converted when it is read, and the arrays it lies in, one after the other."""
 
-    column: Column
+    column: sources.Column
     type: DataType
     load: Callable[[], Sequence[Array]]
 
 
-def source_of_columns(held: Sequence[Held]) -> ArrowSource:
+def source_of_columns(held: Sequence[Held]) -> sources.ArrowSource:
     """The columns side by side. Each is converted at most once."""
     loads = [cache(each.load) for each in held]
 
     def read(places: Sequence[int]) -> Iterator[Sequence[Array]]:
         return _side_by_side([loads[place]() for place in places])
 
-    return ArrowSource(tuple(each.column for each in held), tuple(each.type for each in held), read, costly=False)
+    return sources.ArrowSource(
+        tuple(each.column for each in held), tuple(each.type for each in held), read, costly=False
+    )
 
 
 def _side_by_side(columns: Sequence[Sequence[Array]]) -> Iterator[Sequence[Array]]:
     """Batches, each of which lies in one array of every column."""
     ends = [np.cumsum([len(array) for array in column], dtype=np.int64) for column in columns]
     (rows,) = {int(each[-1]) if len(each) else 0 for each in ends}
-    edges = np.unique(np.concatenate([[0], *ends, np.arange(0, rows, BATCH)])).tolist()
+    edges = np.unique(np.concatenate([[0], *ends, np.arange(0, rows, sources.BATCH)])).tolist()
     for start, stop in pairwise(edges):
         found = [int(np.searchsorted(each, start, side="right")) for each in ends]
         parts = ((column[at], each[at]) for column, each, at in zip(columns, ends, found, strict=True))
         yield [array.slice(start - int(end) + len(array), stop - start) for array, end in parts]
 
 
-def source_of_table(data: Any) -> ArrowSource:
+def source_of_table(data: Any) -> sources.ArrowSource:
     """An Arrow table, or what gives one."""
     if hasattr(data, "__arrow_c_stream__"):
         reader = ArrayReader.from_stream(data)
@@ -540,7 +517,9 @@ def source_of_table(data: Any) -> ArrowSource:
         declared = rows[0].type
     if any(batch.null_count for batch in rows):
         raise Refused("data", "rows of a table cannot be missing as a whole")
-    held = [(place, field.type, column_of(field.name, field.type)) for place, field in enumerate(declared.fields)]
+    held = [
+        (place, field.type, sources.column_of(field.name, field.type)) for place, field in enumerate(declared.fields)
+    ]
     return source_of_columns([Held(column, kind, partial(_parts, rows, place)) for place, kind, column in held])
 
 
@@ -548,12 +527,12 @@ def _parts(rows: Sequence[Array], place: int) -> list[Array]:
     return [struct_field(batch, place) for batch in rows]
 
 
-def source_of_frame(frame: nw.DataFrame[Any]) -> ArrowSource:
+def source_of_frame(frame: nw.DataFrame[Any]) -> sources.ArrowSource:
     """A data frame that is in memory."""
     return source_of_columns([held_series(str(name), frame[name]) for name in frame.columns])
 
 
-def source_of_lazy_frame(frame: nw.LazyFrame[Any]) -> ArrowSource:
+def source_of_lazy_frame(frame: nw.LazyFrame[Any]) -> sources.ArrowSource:
     """A data frame that is computed when it is read."""
     backend: Any = None if frame.implementation.is_polars() else "pyarrow"
     names = list(frame.collect_schema().names())
@@ -563,10 +542,10 @@ def source_of_lazy_frame(frame: nw.LazyFrame[Any]) -> ArrowSource:
         collected = source_of_frame(frame.select([names[place] for place in places]).collect(backend))
         yield from collected.read(range(len(places)))
 
-    return ArrowSource(empty.columns, empty.types, read, costly=True)
+    return sources.ArrowSource(empty.columns, empty.types, read, costly=True)
 
 
-def source_of_mapping(data: Mapping[str, Any]) -> ArrowSource:
+def source_of_mapping(data: Mapping[str, Any]) -> sources.ArrowSource:
     """Named arrays or lists of one length.
 
     Raises:
@@ -582,7 +561,7 @@ def source_of_mapping(data: Mapping[str, Any]) -> ArrowSource:
 def held_arrow(name: str, values: Any) -> Held:
     """An Arrow array, in one piece or many."""
     array = ChunkedArray.from_arrow(values)
-    return Held(column_of(name, array.type), array.type, lambda: array.chunks)
+    return Held(sources.column_of(name, array.type), array.type, lambda: array.chunks)
 
 
 def held_series(name: str, series: nw.Series[Any]) -> Held:
@@ -591,14 +570,14 @@ def held_series(name: str, series: nw.Series[Any]) -> Held:
 
     dtype, native, by_pandas = series.dtype, series.to_native(), series.implementation.is_pandas_like()
     if isinstance(dtype, nw.Int128 | nw.UInt128):
-        return Held(wide_numbers(name), DataType.large_binary(), lambda: [texts(series.to_list())])
+        return Held(sources.wide_numbers(name), DataType.large_binary(), lambda: [sources.texts(series.to_list())])
     if isinstance(dtype, nw.Object) or (by_pandas and isinstance(dtype, nw.String | nw.Categorical | nw.Enum)):
         return _held_texts(name, _kind_of_texts(series), series.to_list)
     if by_pandas and isinstance(dtype, nw.Unknown):
-        return _held_texts(name, Kind.OTHER, series.to_list)
+        return _held_texts(name, sources.Kind.OTHER, series.to_list)
     if series.implementation.is_pandas() and (held := _numpy_type_of(native.dtype)) is not None:
         declared = _array_of_pandas(native.head(0), held).type
-        return Held(column_of(name, declared), declared, lambda: [_array_of_pandas(native, held)])
+        return Held(sources.column_of(name, declared), declared, lambda: [_array_of_pandas(native, held)])
 
     def given(some: nw.Series[Any]) -> ChunkedArray:
         native = some.to_native()
@@ -607,9 +586,9 @@ def held_series(name: str, series: nw.Series[Any]) -> Held:
 
     if str(native.dtype) == "Null":  # whose arrays have a buffer too many in Polars
         nothing = DataType.null()
-        return Held(column_of(name, nothing), nothing, lambda: given(series.cast(nw.Float64)).chunks)
+        return Held(sources.column_of(name, nothing), nothing, lambda: given(series.cast(nw.Float64)).chunks)
     declared = given(series.head(0)).type
-    return Held(column_of(name, declared), declared, lambda: given(series).chunks)
+    return Held(sources.column_of(name, declared), declared, lambda: given(series).chunks)
 
 
 def _numpy_type_of(declared: Any) -> np.dtype[Any] | None:
@@ -624,26 +603,26 @@ def _numpy_type_of(declared: Any) -> np.dtype[Any] | None:
 
 def _array_of_pandas(series: Any, held: np.dtype[Any]) -> Array:
     if held.kind == "M":
-        return array_of(series.to_numpy(dtype=held))
+        return sources.array_of(series.to_numpy(dtype=held))
     if held.kind == "m":
         unit: Any = np.datetime_data(held)[0]
-        return seen_as(array_of(series.to_numpy().view(f"datetime64[{unit}]")), DataType.duration(unit))
+        return sources.seen_as(sources.array_of(series.to_numpy().view(f"datetime64[{unit}]")), DataType.duration(unit))
     if series.dtype == held and held.kind != "f":
-        return array_of(series.to_numpy())
+        return sources.array_of(series.to_numpy())
     values = series.to_numpy(dtype=held, na_value=held.type(0))
-    return array_of(np.ma.MaskedArray(values, mask=series.isna().to_numpy()))
+    return sources.array_of(np.ma.MaskedArray(values, mask=series.isna().to_numpy()))
 
 
-def _kind_of_texts(series: nw.Series[Any]) -> Kind:
+def _kind_of_texts(series: nw.Series[Any]) -> sources.Kind:
     """The declared kind, whatever narwhals infers for objects: that would be read off their values."""
     declared: Any = series.to_native().dtype
     held = declared.categories.dtype if hasattr(declared, "categories") else declared
-    return Kind.TEXT if str(held).partition("[")[0] in NAMES_OF_TEXT else Kind.OBJECTS
+    return sources.Kind.TEXT if str(held).partition("[")[0] in NAMES_OF_TEXT else sources.Kind.OBJECTS
 
 
 def _held_values(name: str, values: Any) -> Held:
     if isinstance(values, list | tuple | range):
-        return _held_texts(name, Kind.UNTYPED, lambda: values)
+        return _held_texts(name, sources.Kind.UNTYPED, lambda: values)
     if isinstance(values, np.ndarray):
         return _held_numpy(name, values)
     if type(values).__module__.partition(".")[0] not in ARROW:
@@ -653,7 +632,7 @@ def _held_values(name: str, values: Any) -> Held:
         if isinstance(series, nw.Series):
             return held_series(name, series)
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
-        return hidden(lambda: held_arrow(name, values), UNREAD)
+        return sources.hidden(lambda: held_arrow(name, values), UNREAD)
     raise WrongKind("data", f"column {name!r} is a {type(values).__name__}; an array, a series or a list is needed")
 
 
@@ -661,14 +640,18 @@ def _held_numpy(name: str, values: np.ndarray[Any, Any]) -> Held:
     if values.ndim != 1:
         raise Refused("data", f"column {name!r} must have one axis, not {values.ndim}")
     if values.dtype.kind in "fiubM":
-        declared = array_of(values[:0]).type
-        return Held(column_of(name, declared), declared, lambda: [array_of(values)])
-    kind = KINDS_OF_NUMPY.get(values.dtype.kind, Kind.OTHER)
-    return Held(Column(name, kind, NUMBER_IN_TEXT), DataType.large_binary(), lambda: [array_of(values)])
+        declared = sources.array_of(values[:0]).type
+        return Held(sources.column_of(name, declared), declared, lambda: [sources.array_of(values)])
+    kind = KINDS_OF_NUMPY.get(values.dtype.kind, sources.Kind.OTHER)
+    return Held(
+        sources.Column(name, kind, sources.NUMBER_IN_TEXT), DataType.large_binary(), lambda: [sources.array_of(values)]
+    )
 
 
-def _held_texts(name: str, kind: Kind, values: Callable[[], Iterable[Any]]) -> Held:
-    return Held(Column(name, kind, NUMBER_IN_TEXT), DataType.large_binary(), lambda: [texts(values())])
+def _held_texts(name: str, kind: sources.Kind, values: Callable[[], Iterable[Any]]) -> Held:
+    return Held(
+        sources.Column(name, kind, sources.NUMBER_IN_TEXT), DataType.large_binary(), lambda: [sources.texts(values())]
+    )
 
 
 # SENSITIVE. Opening: which kind of data is it, and does its schema fit?
@@ -704,16 +687,16 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
         return Records(data.open(unit, key))
     source = source_of(data, delimiter)
     for name in columns:
-        place_of(name, source.columns)
+        sources.place_of(name, source.columns)
     if unit != EACH_RECORD:
-        place_of(unit.column, source.columns, "unit")
-        require_readable(source, range(len(source.columns)))
+        sources.place_of(unit.column, source.columns, "unit")
+        sources.require_readable(source, range(len(source.columns)))
     if not source.columns:
         raise Refused("data", "there is no column")
     return Records(DuckEngine(source, unit, key))
 
 
-def source_of(data: Any, delimiter: str) -> Source:
+def source_of(data: Any, delimiter: str) -> sources.Source:
     """Rows that can be scanned, from any kind of data. Looks at the schema alone.
 
     Raises:
@@ -726,14 +709,14 @@ def source_of(data: Any, delimiter: str) -> Source:
     if isinstance(data, Mapping):
         return source_of_mapping(data)
     if isinstance(data, duckdb.DuckDBPyRelation):
-        return hidden(lambda: source_of_relation(data), "the DuckDB relation cannot be read")
-    source = hidden(lambda: _frame(data), "the frame cannot be read; do its columns have names, each its own?")
+        return sources.hidden(lambda: source_of_relation(data), "the DuckDB relation cannot be read")
+    source = sources.hidden(lambda: _frame(data), "the frame cannot be read; do its columns have names, each its own?")
     if source is None:
         raise WrongKind("data", f"{KINDS} is needed, got {type(data).__name__}")
     return source
 
 
-def _frame(data: Any) -> Source | None:
+def _frame(data: Any) -> sources.Source | None:
     if type(data).__module__.partition(".")[0] in ARROW and hasattr(data, "__arrow_c_stream__"):
         return source_of_table(data)
     import narwhals as nw
@@ -751,7 +734,7 @@ def _frame(data: Any) -> Source | None:
     return source_of_table(data) if gives_arrow else None
 
 
-def _file(path: Path, form: str | CsvFile) -> Source:
+def _file(path: Path, form: str | CsvFile) -> sources.Source:
     if not os.path.exists(path):
         raise Refused("data", f"there is no file {path.name!r}")
     if not os.path.isfile(path):

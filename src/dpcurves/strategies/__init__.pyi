@@ -1,6 +1,18 @@
-from .choice import adaptively, at_once, formerly
+from .choice import (
+    FIND,
+    adaptively,
+    asked_by,
+    at_once,
+    formerly,
+    look_at,
+    names_in,
+    note_on,
+    notes_on_price,
+    unlisted_of,
+)
 from .partitions import Bisection, GrownPartition, QuantileCuts
 
 __all__ = [
-    "Bisection", "GrownPartition", "QuantileCuts", "adaptively", "at_once", "formerly",
+    "FIND", "Bisection", "GrownPartition", "QuantileCuts", "adaptively", "asked_by", "at_once", "formerly",
+    "look_at", "names_in", "note_on", "notes_on_price", "unlisted_of",
 ]  # fmt: skip

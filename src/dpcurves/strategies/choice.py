@@ -35,10 +35,8 @@ from ..conversation import (
     Table,
     Workload,
 )
-from ..data import Categories, Unlisted
-from ..data.universe import FAKES
-from ..histograms import RefinedGridEstimator
-from ..histograms.table_estimator import Extent
+from ..data import FAKES, Categories, Unlisted
+from ..histograms import Extent, RefinedGridEstimator
 from ..laws.law import printed
 from ..queries import CountQuery, CoverageQuery, NamesQuery, Query, RankedNamesQuery, Read
 from . import found_range, prefixes, ranks
@@ -149,11 +147,8 @@ def _columns(question: object) -> tuple[object, ...]:
 
 def names_in(release: Release) -> tuple[str, ...]:
     """The names that were told, in their order."""
-    return tuple(_name(number) for number in release.values[::2])
-
-
-def _name(number: int) -> str:
-    return number.to_bytes((number.bit_length() + 7) // 8)[1:].decode()
+    numbers = release.values[::2]
+    return tuple(each.to_bytes((each.bit_length() + 7) // 8)[1:].decode() for each in numbers)
 
 
 def note_on(release: Release, unlisted: Unlisted, names: tuple[str, ...]) -> str:

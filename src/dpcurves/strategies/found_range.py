@@ -37,13 +37,9 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray
 from ..conversation import ALL, Anywhere, Counted, Evidence, Range, Release, Setting, Step, Strategy, UnsupportedQuery
-from ..data import Grid, Outside
-from ..data.axis import TypedAxis
-from ..estimation.binary_tree import Layout
-from ..estimation.empirical_bayes import estimate
-from ..estimation.joint_estimate import JointEstimate, nested_in
-from ..laws import Tier
-from ..laws.law import LEAST_VARIANCE
+from ..data import Grid, Outside, TypedAxis
+from ..estimation import JointEstimate, Layout, estimate, nested_in
+from ..laws import LEAST_VARIANCE, Tier
 from ..queries import PartitionQuery
 from .prefixes import CLEAR, Tilings, has_atoms, last_refinement, overall_look
 
@@ -134,10 +130,6 @@ class Looks:
 
         return Looks(edges, tuple(map(finer, self.turns)))
 
-    def and_then(self, release: Release) -> Looks:
-        """These and one more, on the same cells."""
-        return Looks(self.edges, (*self.turns, Evidence.of(release)))
-
     @property
     def counts(self) -> FloatArray:
         """The count of each cell without bias, from the looks that counted these cells; those beyond are left out."""
@@ -220,9 +212,8 @@ class _Turns:
         """Ask for one more turn. Its number makes it another question than those before, with noise of its own."""
         query = PartitionQuery((TypedAxis(self.column, self.looks.grid),), tilings, turn=len(self.releases))
         release = yield Step(query, share)
-        return replace(
-            self, looks=self.looks.and_then(release), releases=(*self.releases, release), left=self.left - share
-        )
+        looks = replace(self.looks, turns=(*self.looks.turns, Evidence.of(release)))
+        return replace(self, looks=looks, releases=(*self.releases, release), left=self.left - share)
 
     def looked(self, share: Fraction) -> Strategy[_Turns]:
         """Ask for a count of every cell."""

@@ -13,10 +13,8 @@ from ..arguments import Refused, WrongKind, make_whole
 from ..arrays import FloatArray
 from ..conversation import ALL, Axes, Counted, Evidence, Release, Setting, Step, Strategy
 from ..data import Axis, Grid, Outside
-from ..laws import Family, IntervalSums, Noise, Tier, least_squares
-from ..laws.law import printed
-from ..queries import PartitionQuery, QuantileCutsQuery, Splitting, TreePartitionQuery
-from ..queries.query import Places
+from ..laws import Family, IntervalSums, Noise, Tier, least_squares, printed
+from ..queries import PartitionQuery, Places, QuantileCutsQuery, Splitting, TreePartitionQuery
 
 # Groups of neighbouring leaves that are worth counting beside the leaves: public, from their number alone.
 

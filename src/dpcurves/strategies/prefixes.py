@@ -12,16 +12,12 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray
 from ..conversation import ALL, Below, Brackets, Counted, Evidence, Prefixes, Release, Setting, Step, Strategy
-from ..data import Axis, Outside
-from ..data.grid import MOST_LAID_OUT
+from ..data import MOST_LAID_OUT, Axis, Outside
+from ..estimation import JointEstimate, Splits, layout_of, least_squares_total
 from ..estimation.binary_tree import WHOLE, Dyadic, Layout, beginnings, largest_below, undivided
-from ..estimation.empirical_bayes import Splits, least_squares_total
-from ..estimation.joint_estimate import JointEstimate, layout_of
 from ..inference import PathQuantile
-from ..laws import Family, IntervalSums, Noise, Tier
-from ..laws.law import printed
-from ..queries import CountQuery, Hint, PartitionQuery, PrefixQuery, Read
-from ..queries.query import Places
+from ..laws import Family, IntervalSums, Noise, Tier, printed
+from ..queries import CountQuery, Hint, PartitionQuery, Places, PrefixQuery, Read
 
 # Refinement: the next public partition, from earlier releases. Nothing here is secret, nothing is drawn.
 #

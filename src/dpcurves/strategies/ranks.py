@@ -29,8 +29,7 @@ from ..conversation import (
     UnsupportedQuery,
 )
 from ..data import Axis, Grid, Outside
-from ..queries import CountQuery, MedianQuery, MergePartitionQuery, QuantileCutsQuery, Read, SumQuery
-from ..queries.query import MOST_COUNTED
+from ..queries import MOST_COUNTED, CountQuery, MedianQuery, MergePartitionQuery, QuantileCutsQuery, Read, SumQuery
 
 # Counts of two classes above thresholds: in cells of a grid, or between quantiles of all scores.
 #

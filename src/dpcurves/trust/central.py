@@ -10,19 +10,17 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ..arguments import Refused, WrongKind
-from ..conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload
-from ..conversation.release import fingerprint, former
+from ..conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload, fingerprint, former
 from ..ledger import Allotment
 from ..mechanisms import AUTO, Choice, Lazy, Mechanism
 from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss
-from ..queries import Query
-from ..queries.query import MOST_COUNTED
+from ..queries import MOST_COUNTED, Query
 from ..strategies import adaptively, at_once, formerly
 from .base import Answer, require
 
 if TYPE_CHECKING:
-    from ..records import CountSource
+    from ..records import Records
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -34,7 +32,7 @@ class Curator:
         memory: Records opened under the paid part that is asked for now.
     """
 
-    records: CountSource
+    records: Records
     memory: Memory
 
 

@@ -11,9 +11,7 @@ import numpy as np
 
 from ...arguments import Refused
 from ...arrays import FloatArray, IntArray
-from ...data.axis import Axis
-from ...data.grid import MOST_LAID_OUT, Grid, Outside
-from ...data.values import Values
+from ...data import MOST_LAID_OUT, Axis, Grid, Outside, Values
 from .engine import BoundAxis
 
 SPECIAL = (
@@ -92,11 +90,8 @@ def require_proof(engine: Prover, bound: Sequence[BoundAxis]) -> None:
     """
     for each in bound:
         if isinstance(each.axis, Axis) and not all(finding.fits for finding in _of_grid(engine, each.axis.grid)):
-            _refuse(engine, f"the cells of {each.axis.column!r}")
-
-
-def _refuse(engine: Prover, what: str) -> None:
-    raise Refused("data", f"{engine.name} does not find {what} as dpcurves does; nothing was charged")
+            what = f"the cells of {each.axis.column!r}"
+            raise Refused("data", f"{engine.name} does not find {what} as dpcurves does; nothing was charged")
 
 
 def _of_grid(engine: Prover, grid: Grid) -> Iterator[Finding]:
@@ -116,15 +111,12 @@ def findings(engine: Prover) -> Iterator[Finding]:
         for grid in _grids(outside):
             yield from _of_grid(engine, grid)
     drawn = engine.digest_of(b"a key", b"a row")
-    yield Finding("HMAC-SHA256, which ranks the rows of a unit", drawn in _digests(b"a key", b"a row"))
+    rows = b"a row", b"5:a row"  # as it is, and as a text among others of a row
+    known = [hmac.digest(b"a key", row, "sha256") for row in rows]
+    yield Finding("HMAC-SHA256, which ranks the rows of a unit", drawn in known)
     wanted = [_double(text) for text in engine.decimals]
     found = engine.numbers_of(engine.decimals)
     yield Finding("decimal numbers", np.array_equal(found, np.array(wanted), equal_nan=True))
-
-
-def _digests(key: bytes, row: bytes) -> tuple[bytes, ...]:
-    """Digests of the row as it is, and as a text among others of a row."""
-    return tuple(hmac.digest(key, message, "sha256") for message in (row, b"%d:%b" % (len(row), row)))
 
 
 def _double(text: str) -> float:

@@ -18,26 +18,11 @@ import numpy as np
 
 from ...arguments import Refused
 from ...arrays import FloatArray, IntArray
-from ...data.axis import Axis, Categories, Category, FoundCategories
-from ...data.grid import Grid, Outside
+from ...data import Axis, Categories, Category, FoundCategories, Grid, Outside
 from ...privacy import EACH_RECORD, Unit
 from ...queries.query import LONGEST_NAME
 from ..source import FAILURE, Column, Kind, Source, called, doubles_from, place_of, require_readable
-from .engine import (
-    Amounts,
-    BoundAxis,
-    CellCounts,
-    CellSums,
-    Formula,
-    PrefixCounts,
-    SlotCells,
-    formula_of,
-    keys_of,
-    offsets,
-    size_of,
-    squared_offsets,
-    texts_and_numbers,
-)
+from . import engine as engines
 
 # SENSITIVE. The DuckDB that counts: of its own, in memory, and silent.
 
@@ -105,7 +90,7 @@ def _close(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
 
 
 Key = TypeVar("Key", float, str)
-Tally = TypeVar("Tally", CellCounts, CellSums, PrefixCounts)
+Tally = TypeVar("Tally", engines.CellCounts, engines.CellSums, engines.PrefixCounts)
 
 
 def double(value: float) -> str:
@@ -128,7 +113,7 @@ def grid_slot(grid: Grid, value: str, slot: str) -> str | None:
 
     No cast can fail: the values outside never reach one. None: there is no formula, so cells are found in NumPy.
     """
-    formula = formula_of(grid)
+    formula = engines.formula_of(grid)
     if formula is None:
         return None
     apart = int(grid.outside is Outside.APART)
@@ -144,7 +129,7 @@ def grid_slot(grid: Grid, value: str, slot: str) -> str | None:
     )
 
 
-def _inner_slot(grid: Grid, formula: Formula, value: str, slot: str) -> str:
+def _inner_slot(grid: Grid, formula: engines.Formula, value: str, slot: str) -> str:
     guess = f"({value} - {double(grid.lower)}) * {double(formula.scale)}"
     if not formula.corrected:
         return f"TRY_CAST(floor({guess}) AS {slot})"
@@ -162,7 +147,7 @@ def category_slot(values: Sequence[Category | None], number: str, text: str, slo
     Categories that are numbers, and True as 1 and False as 0, equal what reads as the same number; categories that are
     text equal the same text; None equals nothing.
     """
-    texts, numbers = texts_and_numbers(values)
+    texts, numbers = engines.texts_and_numbers(values)
     found = [*_place(texts, text, _text_literal, slot), *_place(numbers, number, double, slot), f"NULL::{slot}"]
     return f"coalesce({', '.join(found)})"
 
@@ -296,11 +281,11 @@ def subsets_of(names: Iterable[bytes], key: bytes, subsets: int) -> FloatArray:
 # SENSITIVE. From rows to exact integers: in SQL where a formula finds the cells, else batch by batch in NumPy.
 
 
-def _cells(bound: Sequence[BoundAxis], slots: Sequence[str | None]) -> SlotCells:
-    return SlotCells([each.axis for each in bound], [slot is not None for slot in slots])
+def _cells(bound: Sequence[engines.BoundAxis], slots: Sequence[str | None]) -> engines.SlotCells:
+    return engines.SlotCells([each.axis for each in bound], [slot is not None for slot in slots])
 
 
-def _slots(bound: Sequence[BoundAxis]) -> list[str | None]:
+def _slots(bound: Sequence[engines.BoundAxis]) -> list[str | None]:
     """SQL for the slot on each axis, from its number and text; None where only NumPy finds it."""
     slot = slot_type([each.axis.slots for each in bound])
     return [
@@ -314,9 +299,9 @@ def _slots(bound: Sequence[BoundAxis]) -> list[str | None]:
 def _category_slot(axis: Categories, kind: Kind, number: int, slot: str) -> str:
     """SQL for the slot of a value among categories; of found ones the last is for all that has another value."""
     if not isinstance(axis, FoundCategories):
-        return category_slot(keys_of(axis, kind), f"n{number}", f"t{number}", slot)
+        return category_slot(engines.keys_of(axis, kind), f"n{number}", f"t{number}", slot)
     text = f"'#' || left(sha256(t{number}), {axis.digits})" if axis.digits else f"t{number}"
-    keys, named = keys_of(axis, Kind.TEXT if axis.digits else kind), (f"n{number}", text, slot)
+    keys, named = engines.keys_of(axis, Kind.TEXT if axis.digits else kind), (f"n{number}", text, slot)
     rest = f"CASE WHEN {_has_value(kind, number)} THEN {len(keys) - 1}::{slot} END"
     return f"coalesce({category_slot(keys[:-1], *named)}, {rest})" if len(keys) > 1 else rest
 
@@ -358,14 +343,14 @@ def name_in_bytes(name: bytes) -> str | None:
     return None
 
 
-def _read(rows: str, bound: Sequence[BoundAxis], *more: str) -> str:
+def _read(rows: str, bound: Sequence[engines.BoundAxis], *more: str) -> str:
     """SQL for the number and the text of each axis, and for what else is named."""
     numbers = [f"{each.column.number.format(called(each.place))} AS n{i}" for i, each in enumerate(bound)]
     texts = [f"{each.column.text.format(called(each.place))} AS t{i}" for i, each in enumerate(bound)]
     return f"SELECT {', '.join([*numbers, *texts, *more])} FROM {rows}"
 
 
-def place_in_sql(bound: Sequence[BoundAxis]) -> str:
+def place_in_sql(bound: Sequence[engines.BoundAxis]) -> str:
     """SQL for the cell of a row of `read_in_sql`, the last axis fastest; NULL where it is missing on any axis.
 
     Raises:
@@ -377,12 +362,12 @@ def place_in_sql(bound: Sequence[BoundAxis]) -> str:
     return f"({_joined(bound, [f'({slot})' for slot in slots])})::BIGINT"
 
 
-def read_in_sql(rows: str, bound: Sequence[BoundAxis], extra: str) -> str:
+def read_in_sql(rows: str, bound: Sequence[engines.BoundAxis], extra: str) -> str:
     """SQL for the rows with the number and the text of each axis, and something else."""
     return _read(rows, bound, extra)
 
 
-def _joined(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
+def _joined(bound: Sequence[engines.BoundAxis], slots: Sequence[str]) -> str:
     """SQL for the place in the table, from the slots on its axes."""
     sizes = [each.axis.slots for each in bound]
     kind, place = slot_type(sizes), slots[0]
@@ -393,20 +378,22 @@ def _joined(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
 
 
 def _counts_by_sql(
-    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], slots: Sequence[str]
+    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[engines.BoundAxis], slots: Sequence[str]
 ) -> IntArray:
     each = ", ".join(f"{slot} AS k{number}" for number, slot in enumerate(slots))
     place = _joined(bound, [f"k{number}" for number in range(len(bound))])
     grouped = f"SELECT {place} AS place, count(*) AS n FROM (SELECT {each} FROM ({_read(rows, bound)})) GROUP BY 1"
-    found = connection.execute(f"SELECT coalesce(place::BIGINT, {size_of(bound)}), n FROM ({grouped})").fetchnumpy()
+    found = connection.execute(
+        f"SELECT coalesce(place::BIGINT, {engines.size_of(bound)}), n FROM ({grouped})"
+    ).fetchnumpy()
     places, numbers = found.values()
-    table = np.zeros(size_of(bound) + 1, dtype=np.int64)
+    table = np.zeros(engines.size_of(bound) + 1, dtype=np.int64)
     table[np.asarray(places)] = np.asarray(numbers)  # cells without a row are not in the answer
     return table
 
 
 def _numbers(
-    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]
+    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[engines.BoundAxis]
 ) -> Iterator[Sequence[FloatArray]]:
     """Batches of rows: the numbers themselves of columns on a grid, the slots of categories; NaN: missing."""
     slots = [None if isinstance(each.axis, Axis) else slot for each, slot in zip(bound, _slots(bound), strict=True)]
@@ -414,7 +401,7 @@ def _numbers(
 
 
 def _batches(
-    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], slots: Sequence[str | None]
+    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[engines.BoundAxis], slots: Sequence[str | None]
 ) -> Iterator[list[FloatArray]]:
     """Read each axis of each batch of rows: the slots, or the numbers where there is no SQL; NaN: missing."""
     values = (f"({slot or f'n{number}'})::DOUBLE" for number, slot in enumerate(slots))
@@ -447,47 +434,47 @@ class DuckEngine:
     def columns(self) -> tuple[Column, ...]:
         return self._source.columns
 
-    def prepare(self, bound: Sequence[BoundAxis]) -> None:
+    def prepare(self, bound: Sequence[engines.BoundAxis]) -> None:
         require_readable(self._source, (each.place for each in bound))
         # What is kept of costly sources is kept for all that was checked, so that one reading does for all.
         self._wanted |= {each.place for each in bound}
 
-    def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
+    def counts(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
         return self._counts_in(self._rows(bound), bound)
 
-    def _counts_in(self, rows: str, bound: Sequence[BoundAxis]) -> IntArray:
+    def _counts_in(self, rows: str, bound: Sequence[engines.BoundAxis]) -> IntArray:
         slots = _slots(bound)
         if None not in slots:
             return _counts_by_sql(self._engine.connection, rows, bound, [slot for slot in slots if slot])
-        tally = CellCounts(_cells(bound, slots))
+        tally = engines.CellCounts(_cells(bound, slots))
         for columns in _batches(self._engine.connection, rows, bound, slots):
             tally.add(columns)
         return tally.found
 
-    def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        return self._sums(bound, offsets(half))
+    def sums(self, bound: Sequence[engines.BoundAxis], half: int) -> list[int]:
+        return self._sums(bound, engines.offsets(half))
 
-    def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        return self._sums(bound, squared_offsets(half))
+    def squares(self, bound: Sequence[engines.BoundAxis], half: int) -> list[int]:
+        return self._sums(bound, engines.squared_offsets(half))
 
-    def _sums(self, bound: Sequence[BoundAxis], amounts: Amounts) -> list[int]:
+    def _sums(self, bound: Sequence[engines.BoundAxis], amounts: engines.Amounts) -> list[int]:
         slots = [*_slots(bound)[:-1], None]
-        return self._tallied(CellSums(_cells(bound, slots), amounts), bound, slots).found
+        return self._tallied(engines.CellSums(_cells(bound, slots), amounts), bound, slots).found
 
-    def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
+    def prefixes(self, bound: Sequence[engines.BoundAxis], at: Sequence[int]) -> list[int]:
         slots = [*_slots(bound[:-1]), None]
-        tally = PrefixCounts([each.axis for each in bound], at, [slot is not None for slot in slots])
+        tally = engines.PrefixCounts([each.axis for each in bound], at, [slot is not None for slot in slots])
         return self._tallied(tally, bound, slots).found
 
-    def _tallied(self, tally: Tally, bound: Sequence[BoundAxis], slots: Sequence[str | None]) -> Tally:
+    def _tallied(self, tally: Tally, bound: Sequence[engines.BoundAxis], slots: Sequence[str | None]) -> Tally:
         for columns in _batches(self._engine.connection, self._rows(bound), bound, slots):
             tally.add(columns)
         return tally
 
-    def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
+    def numbers(self, bound: Sequence[engines.BoundAxis]) -> Iterator[Sequence[FloatArray]]:
         return _numbers(self._engine.connection, self._rows(bound), bound)
 
-    def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
+    def in_subsets(self, bound: Sequence[engines.BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
         engine, source = self._engine.connection, self._source
         kept = sorted({each.place for each in bound})
         if self._unit == EACH_RECORD:
@@ -497,10 +484,10 @@ class DuckEngine:
             unit, rows = source.columns[place], self._rows(bound, place)
         parted = with_subsets(rows, self._unit, unit, place, kept, subsets)
         engine.execute(f"CREATE OR REPLACE TEMP TABLE {PARTED} AS {parted}", pads(subset_key(self._key)))
-        yield from _numbers(engine, PARTED, [*bound, BoundAxis(SUBSET, SUBSET_COLUMN, 0)])
+        yield from _numbers(engine, PARTED, [*bound, engines.BoundAxis(SUBSET, SUBSET_COLUMN, 0)])
         engine.execute(f"DROP TABLE {PARTED}")
 
-    def places(self, bound: Sequence[BoundAxis]) -> IntArray:
+    def places(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
         slots = _slots(bound)
         cells, rows = _cells(bound, slots), self._rows(bound)
         found = [cells.places(columns) for columns in _batches(self._engine.connection, rows, bound, slots)]
@@ -523,18 +510,18 @@ class DuckEngine:
         query = sizes_of_units(rows, self._source.columns[unit], unit)
         return {int(rows): int(units) for rows, units in self._engine.connection.execute(query).fetchall()}
 
-    def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
+    def sized_units(self, bound: engines.BoundAxis, doublings: int) -> IntArray:
         engine, source = self._engine.connection, self._source
         unit = place_of(self._unit.column, source.columns)
         rows = source.scan_whole(engine, sorted({bound.place, unit}))
         used = used_rows(rows, source.columns[unit], unit, [bound.place], 1, ("size", "count(*)"))
         engine.execute(f"CREATE OR REPLACE TEMP TABLE {SIZED} AS {used}", pads(self._key))
         ends = [0.0, *(2.0**power + 0.5 for power in range(doublings + 1)), 2.0 ** (doublings + 1)]
-        found = self._counts_in(SIZED, [BoundAxis(Axis("size", Grid.from_edges(ends)), SIZE_COLUMN, 0), bound])
+        found = self._counts_in(SIZED, [engines.BoundAxis(Axis("size", Grid.from_edges(ends)), SIZE_COLUMN, 0), bound])
         engine.execute(f"DROP TABLE {SIZED}")
         return found
 
-    def names(self, bound: BoundAxis) -> dict[str, int]:
+    def names(self, bound: engines.BoundAxis) -> dict[str, int]:
         engine = self._engine.connection
         if self._unit == EACH_RECORD:
             query = names_in(_read(self._rows([bound]), [bound]), bound.column.kind, each_record=True)
@@ -549,7 +536,7 @@ class DuckEngine:
     def close(self) -> None:
         self._engine.close()
 
-    def _rows(self, bound: Sequence[BoundAxis], *more: int) -> str:
+    def _rows(self, bound: Sequence[engines.BoundAxis], *more: int) -> str:
         """A FROM clause of the used rows."""
         places = {each.place for each in bound} | set(more)
         if self._unit == EACH_RECORD and not self._source.costly:

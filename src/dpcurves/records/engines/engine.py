@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ...arguments import NotInstalled, Refused, WrongKind
 from ...arrays import FloatArray, IntArray
-from ...data.axis import Axis, Categories, Category, FoundCategories
-from ...data.grid import Grid, Spacing
+from ...data import Axis, Categories, Category, FoundCategories, Grid, Spacing
 from ...privacy import Unit
 from ...queries.weighed import WeighedQuery
 from ..source import Column, Kind
