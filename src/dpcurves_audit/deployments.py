@@ -429,9 +429,9 @@ def verification_server(data: Any) -> Mapping[str, Any]:
     """
     from dpcurves.ledger import Account
     from dpcurves_server import MACHINE, Gate, Role
-    from dpcurves_server.counting import Counting
     from dpcurves_server.datasets import Relation, Source
     from dpcurves_server.queue import Queue
+    from dpcurves_server.worker import Counting
 
     with tempfile.TemporaryDirectory() as name, catch_warnings(action="ignore", category=CurveWarning):
         folder = Path(name)

@@ -33,8 +33,7 @@ from dpcurves_parties.serving.messages import ProtocolAborted
 
 from ..declared_columns import Declared
 from ..forms import Form, Given
-from ..front import Front
-from ..gate import Gate
+from ..front import Front, Gate
 from ..issuer import Issuer
 from ..sessions import SignedIn
 from ..studio import Drawn, until_made
