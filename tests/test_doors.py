@@ -14,15 +14,14 @@ ROOT = Path(dpcurves.__file__).parents[1]
 DOORS = (
     "dpcurves", "dpcurves.checks", "dpcurves.cli", "dpcurves.curves", "dpcurves.ledger", "dpcurves.ledger.sqlite",
     "dpcurves.session", "dpcurves.shortcuts", "dpcurves.study", "dpcurves.shortcuts", "dpcurves_audit.auditing",
-    "dpcurves_audit.family", "dpcurves_audit.ledgers", "dpcurves.forecasts.more_questions", "dpcurves_judging",
+    "dpcurves_audit.family", "dpcurves.forecasts.more_questions", "dpcurves_judging",
     "dpcurves_judging.forecasts", "dpcurves_local",
-    "dpcurves_parties.crypto.circuits", "dpcurves_parties.crypto.garbling",
-    "dpcurves_parties.crypto.oblivious_transfer", "dpcurves_parties.crypto.two_party", "dpcurves_parties.pairs",
+    "dpcurves_parties.crypto.circuits", "dpcurves_parties.pairs",
     "dpcurves_parties.pairs.service", "dpcurves_parties.pairs.statistics",
     "dpcurves_parties.serving.two_servers.app", "dpcurves_parties.shares.aggregation", "dpcurves_server",
     "dpcurves_server.pages.site", "dpcurves_server.remote", "dpcurves_streams", "dpcurves_streams.feed",
     "dpcurves_streams.feed.reading",
-    "dpcurves_streams.mechanisms.choice", "dpcurves_streams.readings", "dpcurves_survival",
+    "dpcurves_streams.mechanisms", "dpcurves_streams.readings", "dpcurves_survival",
     "dpcurves_survival.forecasts",
 )  # fmt: skip
 PROCESSES = ("dpcurves_server.declared_columns", "dpcurves_server.studio", "dpcurves_server.worker")

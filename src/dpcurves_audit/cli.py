@@ -196,7 +196,7 @@ def package(function: Function, neighbouring: Neighbouring, said: Said, calls: C
 
     Example: dpcurves audit package opendp_release:count --family values:0:1:8 --epsilon 1
     """
-    from .determinism import forked, new_processes
+    from .auditing import forked, new_processes
     from .door import OneDoor, PackageDoor, function_of
 
     patience = size("patience", calls.patience)

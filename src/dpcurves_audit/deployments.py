@@ -29,9 +29,8 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 
 from . import family as families
-from .door import Door, OneDoor, as_csv
+from .door import Door, KilledDoor, OneDoor, Publish, as_csv
 from .family import Family
-from .ledgers import KilledDoor, Publish
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 ONE, HALF_RHO = PrivacyLoss.pure(1), PrivacyLoss.zcdp(Fraction(1, 2))

@@ -37,13 +37,12 @@ from dpcurves.session import found_and_converse
 from dpcurves.trust import Central, Curator
 
 from . import family as families
+from .auditing import beside as fresh_calls
+from .auditing import forked, lattice, new_processes, repeats, timed
 from .deployments import ADD_REMOVE, HALF_RHO, ONE, REPLACE_ONE, SITES, Audited, deployments
-from .determinism import beside as fresh_calls
-from .determinism import forked, lattice, new_processes, repeats, timed
-from .door import Door, OneDoor
+from .door import Door, KilledDoor, OneDoor, Publish
 from .family import Family, Pair
 from .feature import Reader
-from .ledgers import KilledDoor, Publish
 from .questions import CAP, COLUMN, LABEL, OTHERS, PLANE, QUESTIONS, SCORE, UNIT, UNLISTED, WEIGHED, Asked, named
 from .report import Finding
 

@@ -13,7 +13,7 @@ from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.noise.exponential import LEAST_EPSILON
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Query, Read
-from dpcurves_local.responses.law import Responses
+from dpcurves_local.tallied import Responses
 
 from .responses import RANDOMISERS, Hadamard, Randomiser, choose_randomiser, randomiser_named
 from .responses.randomiser import LONGEST

@@ -27,7 +27,7 @@ from dpcurves.queries import Read
 from dpcurves.records import open_records
 from dpcurves.session import pay_and_converse, rehearse
 from dpcurves.summaries.kernels import Function, Midpoint
-from dpcurves_local.responses.law import Responses
+from dpcurves_local.tallied import Responses
 from dpcurves_parties.serving.task_document import Document
 
 from .device import ByChance, Kept, Rounding, slot_of

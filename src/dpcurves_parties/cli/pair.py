@@ -287,7 +287,7 @@ def pairs(document: TaskFile, bearer: Bearer, told: AnswerOptions) -> None:
 
 def _asked(task: PairTask, bearer: Bearer) -> UStatistic:
     from ..pairs import Trust
-    from ..pairs.analysts import ask_pairs, ask_people
+    from ..pairs.service import ask_pairs, ask_people
     from ..serving.task_document import Role, Ticket
 
     ask = ask_people if task.trust is Trust.PEOPLE else ask_pairs
