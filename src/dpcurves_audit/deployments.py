@@ -256,10 +256,10 @@ class AnswersDoor:
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
         from dpcurves_parties.pairs.mechanisms import response_of
-        from dpcurves_parties.pairs.queries import asked_of_pairs
+        from dpcurves_parties.pairs.queries import PairQuery
         from dpcurves_parties.pairs.release import answered
 
-        query: Any = asked_of_pairs(self.plan.query)
+        query: Any = self.plan.query.narrowed(PairQuery)
         pairs = np.tile(query.pairing.pairs(len(data), self.seed), (number, 1))
         both = [{name: np.asarray(data)[pairs[:, place]] for name in self.kernel.columns} for place in (0, 1)]
         response = response_of(query, self.plan.loss)
@@ -276,9 +276,9 @@ class GarbledDoor(AnswersDoor):
         from dpcurves_parties.crypto.two_party import evaluate, garble, together
         from dpcurves_parties.pairs import answers_of_pairs, given_to_answers, response_to
         from dpcurves_parties.pairs.mechanisms import response_of
-        from dpcurves_parties.pairs.queries import asked_of_pairs
+        from dpcurves_parties.pairs.queries import PairQuery
 
-        query: Any = asked_of_pairs(self.plan.query)
+        query: Any = self.plan.query.narrowed(PairQuery)
         pairs = np.tile(query.pairing.pairs(len(data), self.seed), (number, 1))
         response, source = response_of(query, self.plan.loss), Randomness.system()
         values = [{name: np.asarray(data)[pairs[:, place]] for name in self.kernel.columns} for place in (0, 1)]

@@ -65,18 +65,19 @@ def planned(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: Coins 
         UnsupportedQuery: other numbers than counts of cells are asked for, or more than 2**20 of them; or the number of
             people is private, or one has several records.
     """
-    if not isinstance(query, CountQuery):
+    counts = query.narrowed(CountQuery)
+    if counts is None:
         raise UnsupportedQuery("question", f"people report cells of a grid, they answer no {type(query).__name__}")
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
         raise UnsupportedQuery("adjacency", "how many people report is public, and each has one value: use replace-one")
     if prod(query.shape) > MOST_CELLS:
         raise UnsupportedQuery("grid", f"at most {MOST_CELLS} cells are reported about, got {prod(query.shape)}")
-    law = _law(query.rows, query.cells, query.read, loss, adjacency.units, coins)
+    law = _law(query.rows, query.cells, counts.read, loss, adjacency.units, coins)
     ways = ", ".join(dict.fromkeys(level.randomiser for level in law.levels))
     levels = f"{len(law.levels)} levels" if len(law.levels) > 1 else "one level"
     levels += ", all by each person" if law.about_all else ""
     levels += ", by public coins" if coins is Coins.PUBLIC else ""
-    return Plan(query, loss, adjacency, f"{ways} responses about {levels}", law, sqrt(_error(law, query.read)))
+    return Plan(query, loss, adjacency, f"{ways} responses about {levels}", law, sqrt(_error(law, counts.read)))
 
 
 def epsilon_of(loss: PrivacyLoss) -> Fraction:

@@ -80,9 +80,10 @@ class Local:
     def _aimed(self, query: Query) -> Query:
         if self.aim is None:
             return query
-        if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES:
+        counts = query.narrowed(CountQuery)
+        if counts is None or counts.read is not Read.PREFIXES:
             raise UnsupportedQuery("aim", f"{self.aim.value} is read from a curve, and the question asks for none")
-        return replace(query, read=self.aim)
+        return replace(counts, read=self.aim)
 
     def run(self, plan: Plan, holders: Sequence[Person], allotment: Allotment, randomness: Randomness) -> Release:
         """Run all people at once, in one place: for simulations."""
