@@ -2,10 +2,9 @@ import dpcurves.queries
 
 from .collection import Collection, Inviter, aggregate
 from .device import Kept, Rounding
-from .reported_tree import Coins
 from .second_round import First, Road, SecondRound, TwoRoundArea, area_roads, publish, read_task
 from .task import Task, grid_for
-from .trust import Local
+from .trust import Coins, Local
 
 Read = dpcurves.queries.Read
 

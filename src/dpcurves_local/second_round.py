@@ -37,10 +37,9 @@ from dpcurves_parties.serving.task_document import text_of
 
 from .collection import Collection
 from .report_file import NAME, Numbers, Octets, any_drawn, numbers_of
-from .reported_tree import ways_of
 from .tallied import Tallied
 from .task import VERSION, Task
-from .trust import Local
+from .trust import Local, ways_of
 
 ONE, ZERO = 0, 1
 """The answers: a one has the only cell of the table, a zero is missing from it."""

@@ -29,9 +29,9 @@ from dpcurves.cli.output import InputFile, Output
 from dpcurves.cli.terminal import Misuse, filling, say, tell, terminal, waiting
 
 from ..serving.watching import Watching
+from .pair_tasks import Bearer, MeetingOptions, take_part
 from .pair_tasks import require_extra as require_pairs
-from .task_parties import Bearer, MeetingOptions, take_part
-from .task_parties import serve as serve_people
+from .pair_tasks import serve as serve_people
 from .tasks import TaskFile, require_extra, require_unsaid
 
 if TYPE_CHECKING:

@@ -26,9 +26,8 @@ from dpcurves.cli.options import (
 )
 from dpcurves.cli.terminal import Misuse, say, terminal, waiting
 
-from .pair_tasks import OfPairs, create_of_pairs
-from .task_parties import Bearer, Parties, require_packages
-from .task_parties import close as close_people
+from .pair_tasks import Bearer, OfPairs, Parties, create_of_pairs, require_packages
+from .pair_tasks import close as close_people
 
 if TYPE_CHECKING:
     from dpcurves.cli.options import Command

@@ -6,25 +6,24 @@ import json
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from typer import Argument, Option
 
+from dpcurves.cli.app import Provided
 from dpcurves.cli.options import Price, amount, categories, chance, grid_of, whole
 from dpcurves.cli.terminal import Misuse, filling_late, named, say, say_plainly, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dpcurves.cli.options import Command
     from dpcurves.conversation import Plan
     from dpcurves.data import Grid
-    from dpcurves_streams.queries import Forest
 
-    from ..feed import StepReading
-    from ..readings import Event, Jump, Low
-    from ..readings.question import StreamQuestion
+    from .feed import StepReading
+    from .queries import Forest
+    from .readings import Event, Jump, Low
+    from .readings.question import StreamQuestion
 
 
 REDIS = ("redis://", "rediss://", "unix://")
@@ -67,7 +66,7 @@ class TupleOptions:
         Raises:
             Misuse: no source was given, or the options of its format do not apply.
         """
-        from ..feed import CsvFile, CsvLines, JsonLines, JsonLinesTuples, RedisStream
+        from .feed import CsvFile, CsvLines, JsonLines, JsonLinesTuples, RedisStream
 
         if self.events is None:
             raise Misuse("events", "name a file, or - for standard input")
@@ -94,7 +93,7 @@ class TupleOptions:
 
     def are_json(self) -> bool:
         """True if lines hold JSON."""
-        from ..feed.files import JSON_LINES
+        from .feed.files import JSON_LINES
 
         is_json = self.lines == "json" or (self.lines is None and (self.events or "").endswith(JSON_LINES))
         if is_json and self.delimiter != ",":
@@ -154,7 +153,7 @@ class Asked:
         """
         from dpcurves.data import Axis, Categories
 
-        from ..readings import Aggregated, Counts, Groups, Smoothing, Totals
+        from .readings import Aggregated, Counts, Groups, Smoothing, Totals
 
         if self.reading not in READINGS:
             raise Misuse("reading", f"one of {', '.join(READINGS)} is needed, got {self.reading!r}")
@@ -191,7 +190,7 @@ class Asked:
 
 
 def _event(text: str) -> Event | Jump | Low:
-    from ..readings import Jump, Low
+    from .readings import Jump, Low
 
     kind, *numbers = text.split(":")
     if kind not in ("jump", "low") or len(numbers) != 2:
@@ -244,8 +243,8 @@ class Watching:
         """Number of windows in a year. Raises `Misuse`: false alarms would be too rare to be simulated."""
         from dpcurves.arguments import Refused
 
-        from ..feed.schedule import span
-        from ..readings.drift import level_and_draws
+        from .feed.schedule import span
+        from .readings.drift import level_and_draws
 
         width, chance_of_one = whole("window", (given.window or ["1"])[0]), chance("alarms", self.alarms)
         windows = -(-YEAR // (span("every", every) * width))
@@ -258,7 +257,7 @@ class Watching:
 
     def watched(self, following: Iterable[StepReading], given: Asked, a_year: int) -> Iterator[StepReading]:
         """Steps, of which those that close a window after the reference tell its drift."""
-        from ..readings import DriftWatch, TickReading
+        from .readings import DriftWatch, TickReading
 
         since, width, watch = int(self.drift_since or 0), int((given.window or ["1"])[0]), None
         terms = {"a_year": a_year, "alarms": chance("alarms", self.alarms), "width": width, "reference_width": since}
@@ -306,8 +305,8 @@ def stream(tuples: TupleOptions, asked: Asked, steps: Steps, price: Price, shown
     Example: dpcurves stream events.csv --time ts --state ap --states cafeteria,gym,library --start 2026-03-02T06:00
     --end 2026-03-02T22:00 --every 10m --epsilon 0.1 --store sqlite:///s.db
     """
-    from ..feed import follow
-    from ..feed.files import example
+    from .feed import follow
+    from .feed.files import example
 
     if shown.example:
         tuples, asked, steps, price, shown = _example(tuples, asked, steps, price, shown)
@@ -332,7 +331,7 @@ def plan(asked: Asked, steps: Steps, tuples: TupleOptions, price: Price) -> None
     """
     from rich.table import Table
 
-    from ..feed.follow import planned
+    from .feed.follow import planned
 
     made = planned(
         asked.question(), price.loss(), time=tuples.time, user=tuples.user, tuples_per_user=tuples.per_user(),
@@ -363,7 +362,7 @@ def _times(loss: Any, events: int) -> Any:
 
 def _deliver(following: Iterable[StepReading], shown: Shown, plan: Plan) -> None:
     """Write and show each step; where steps go to a file alone, and have an end, show how far they are."""
-    from ..feed.reading import JsonLinesFile
+    from .feed.reading import JsonLinesFile
 
     steps: int = getattr(plan.query, "ticks", None) or 0
     told = steps > 0 and shown.json is not None and not shown.live
@@ -423,7 +422,7 @@ def _cell(line: dict[str, Any], name: str) -> str:
 
 def _example(tuples: TupleOptions, asked: Asked, steps: Steps, price: Price, shown: Shown) -> Any:
     """Fill options that were not given with those of the synthetic example day. Given options are never replaced."""
-    from ..feed.files import END, EVERY, START, STATES
+    from .feed.files import END, EVERY, START, STATES
 
     if tuples.events is not None:
         raise Misuse("events", "--example has tuples of its own; leave the file out")
@@ -445,5 +444,4 @@ def _filled(given: Group, blank: Group, **needed: Any) -> Group:
     return replace(given, **needed)
 
 
-STREAM_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"stream": stream})
-STREAM_PLANS: MappingProxyType[str, Command] = MappingProxyType({"stream": plan})
+PROVIDED = Provided(commands={"stream": stream}, plans={"stream": plan})
