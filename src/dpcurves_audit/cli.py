@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from typer import Argument, Exit, Option
+from typer import Exit
 
 from dpcurves.cli.app import Group, Provided
-from dpcurves.cli.options import NO_GRID, amount, chance, chosen, grid_of, option, perhaps, size, whole
+from dpcurves.cli.options import NO_GRID, amount, argument, chance, chosen, flag, grid_of, option, perhaps, size, whole
 from dpcurves.cli.status import FLAGGED
 from dpcurves.cli.terminal import Misuse, filling, named, say, terminal, waiting
 
@@ -154,18 +154,14 @@ class Calls:
 class Program:
     """A command."""
 
-    command: Annotated[
-        str, Argument(metavar="COMMAND", help="It reads {data}, a CSV file, and writes JSON to {out} or prints it.")
-    ]
+    command: str = argument("COMMAND", "It reads {data}, a CSV file, and writes JSON to {out} or prints it.")
 
 
 @dataclass(frozen=True)
 class Function:
     """A function of a Python package."""
 
-    function: Annotated[
-        str, Argument(metavar="MODULE:FUNCTION", help="It takes data, and gives what it releases; any structure.")
-    ]
+    function: str = argument("MODULE:FUNCTION", "It takes data, and gives what it releases; any structure.")
 
 
 @dataclass(frozen=True)
@@ -257,7 +253,7 @@ def _loss(said: Said) -> Any:
 class Whole:
     """Options for an audit of everything."""
 
-    quick: Annotated[bool, Option("--quick", help="In minutes: fewer samples, few pairs, and few faces.")] = False
+    quick: bool = flag("--quick", "In minutes: fewer samples, few pairs, and few faces.")
     only: str | None = perhaps("A,B,...", "Only what has one of these words in its name, or such a door.")
     effort: str = option("TIMES", "So many times the usual seconds and outcomes of each release.", "1")
     confidence: str = option("P", "The confidence of each bound; what is flagged was above its claim twice.", SURE)

@@ -18,6 +18,7 @@ from dpcurves.cli.options import (
     PriceAndDelta,
     Promise,
     Units,
+    argument,
     categories,
     option,
     perhaps,
@@ -35,9 +36,7 @@ if TYPE_CHECKING:
 class Server:
     """Argument for the URL of the engine."""
 
-    url: Annotated[
-        str, Argument(metavar="URL", help="postgresql://reader@host/database, or sc://host:port of Spark Connect.")
-    ]
+    url: str = argument("URL", "postgresql://reader@host/database, or sc://host:port of Spark Connect.")
 
 
 def check(server: Server) -> None:
@@ -73,14 +72,11 @@ STATEMENT = Annotated[
 class Tables:
     """Options for the tables that FROM may name."""
 
-    data: Annotated[
-        str,
-        Argument(
-            metavar="DATA",
-            help="A DuckDB database (.duckdb), postgresql://reader@host/db, sc://host:port, or a CSV or Parquet file, "
-            "which FROM calls by its name without the ending.",
-        ),
-    ]
+    data: str = argument(
+        "DATA",
+        "A DuckDB database (.duckdb), postgresql://reader@host/db, sc://host:port, or a CSV or Parquet file, "
+        "which FROM calls by its name without the ending.",
+    )
     delimiter: str = option("SIGN", "What separates the fields of a CSV file.", ",")
 
 
@@ -88,7 +84,7 @@ class Tables:
 class Listed:
     """Options for the values of columns of GROUP BY."""
 
-    by: list[str] | None = perhaps(  # noqa: RUF009
+    by: list[str] | None = perhaps(
         "NAME=A,B,C", "The values of a column of GROUP BY, in the place of WHERE NAME IN ('A', 'B', 'C')."
     )
 

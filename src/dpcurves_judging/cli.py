@@ -131,7 +131,7 @@ class Learned(Asked):
     """Options for labels, and for features with their bounds."""
 
     label: str = option("NAME", "The column of true labels.")
-    features: list[str] = option("NAME=L:U", "A column of numbers with its bounds; given once for each.")  # noqa: RUF009
+    features: list[str] = option("NAME=L:U", "A column of numbers with its bounds; given once for each.")
     folds: str = option("N", "Into how many folds records are put: 2 to 20.", "2", whole)
     split_by: str | None = perhaps("NAME", "The column of numbers whose hash decides on folds; else all features do.")
     pos_label: str = option("LABEL", "The positive label.", "1", one_label)

@@ -8,10 +8,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from typer import Argument, Option
+from typer import Argument
 
 from dpcurves.cli.app import Provided
-from dpcurves.cli.options import Price, amount, categories, chance, grid_of, whole
+from dpcurves.cli.options import Price, amount, categories, chance, flag, grid_of, option, perhaps, whole
 from dpcurves.cli.terminal import Misuse, filling_late, named, say, say_plainly, terminal
 
 if TYPE_CHECKING:
@@ -42,23 +42,15 @@ class TupleOptions:
             show_default=False,
         ),
     ] = None
-    lines: Annotated[
-        str | None,
-        Option(help="How lines are written: csv or json; left out: as the file's name says, or csv.", metavar="KIND"),
-    ] = None
-    time: Annotated[
-        str, Option(help="The field that says when: ISO 8601 (UTC where it does not say) or seconds.", metavar="NAME")
-    ] = "ts"
-    user: Annotated[
-        str | None,
-        Option(
-            help="The field that says whose a tuple is; left out: each tuple is protected by itself.", metavar="NAME"
-        ),
-    ] = None
-    tuples_per_user: Annotated[
-        str | None, Option(help="The most tuples of a user that are used in a step; needed with --user.", metavar="K")
-    ] = None
-    delimiter: Annotated[str, Option(help="What separates the fields of CSV.", metavar="SIGN")] = ","
+    lines: str | None = perhaps(
+        "KIND", "How lines are written: csv or json; left out: as the file's name says, or csv."
+    )
+    time: str = option("NAME", "The field that says when: ISO 8601 (UTC where it does not say) or seconds.", "ts")
+    user: str | None = perhaps(
+        "NAME", "The field that says whose a tuple is; left out: each tuple is protected by itself."
+    )
+    tuples_per_user: str | None = perhaps("K", "The most tuples of a user that are used in a step; needed with --user.")
+    delimiter: str = option("SIGN", "What separates the fields of CSV.", ",")
 
     def source(self) -> Any:
         """Source of tuples that is followed.
@@ -109,10 +101,10 @@ class TupleOptions:
 class Steps:
     """Options for the start, end and length of time steps."""
 
-    start: Annotated[str | None, Option(help="When step 1 begins: 2026-03-02T06:00 (UTC).", metavar="TIME")] = None
-    end: Annotated[str | None, Option(help="When the last step ends; needed for files.", metavar="TIME")] = None
-    every: Annotated[str | None, Option(help="How long a step is: 30s, 5m, 1h, 1d.", metavar="SPAN")] = None
-    grace: Annotated[str, Option(help="How long a step waits for tuples that come late.", metavar="SPAN")] = "0s"
+    start: str | None = perhaps("TIME", "When step 1 begins: 2026-03-02T06:00 (UTC).")
+    end: str | None = perhaps("TIME", "When the last step ends; needed for files.")
+    every: str | None = perhaps("SPAN", "How long a step is: 30s, 5m, 1h, 1d.")
+    grace: str = option("SPAN", "How long a step waits for tuples that come late.", "0s")
 
     def terms(self) -> dict[str, Any]:
         """The options as keyword arguments. Raises `Misuse`: the start or the length of a step is missing."""
@@ -126,24 +118,14 @@ class Steps:
 class Asked:
     """Options for the states that are counted, and for readings of the counts."""
 
-    state: Annotated[str, Option(help="The field that says in which state a tuple is.", metavar="NAME")] = "state"
-    states: Annotated[str | None, Option(help="All states, declared in public.", metavar="A,B,C")] = None
-    hierarchy: Annotated[
-        str | None, Option(help="A JSON file of states and what they add up to, instead of --states.", metavar="FILE")
-    ] = None
-    column: Annotated[
-        str | None, Option(help="A field of numbers, counted in the cells of --grid instead of states.", metavar="NAME")
-    ] = None
-    grid: Annotated[
-        str | None, Option(help="Public cells of --column: LOWER:UPPER:CELLS, edges or values.", metavar="CELLS")
-    ] = None
-    reading: Annotated[
-        str, Option(help="auto, pegasus or laplace: counts of each step; totals: counts so far.", metavar="KIND")
-    ] = "auto"
-    window: Annotated[list[str] | None, Option(help="Sums over the last W steps, too.", metavar="W")] = None
-    event: Annotated[
-        list[str] | None, Option(help="What to look for: jump:LAG:LEAST, or low:STEPS:BELOW.", metavar="EVENT")
-    ] = None
+    state: str = option("NAME", "The field that says in which state a tuple is.", "state")
+    states: str | None = perhaps("A,B,C", "All states, declared in public.")
+    hierarchy: str | None = perhaps("FILE", "A JSON file of states and what they add up to, instead of --states.")
+    column: str | None = perhaps("NAME", "A field of numbers, counted in the cells of --grid instead of states.")
+    grid: str | None = perhaps("CELLS", "Public cells of --column: LOWER:UPPER:CELLS, edges or values.")
+    reading: str = option("KIND", "auto, pegasus or laplace: counts of each step; totals: counts so far.", "auto")
+    window: list[str] | None = perhaps("W", "Sums over the last W steps, too.")
+    event: list[str] | None = perhaps("EVENT", "What to look for: jump:LAG:LEAST, or low:STEPS:BELOW.")
 
     def question(self) -> StreamQuestion:
         """The question.
@@ -220,13 +202,10 @@ YEAR = 31_557_600 * 10**6
 class Watching:
     """Options for the drift of a field of numbers since the first steps."""
 
-    drift_since: Annotated[
-        str | None,
-        Option(help="Tell how far each later step, or --window, is from the first N steps, with alarms.", metavar="N"),
-    ] = None
-    alarms: Annotated[
-        str, Option(help="The chance of a false alarm in a year, for each statistic of drift.", metavar="CHANCE")
-    ] = "0.05"
+    drift_since: str | None = perhaps(
+        "N", "Tell how far each later step, or --window, is from the first N steps, with alarms."
+    )
+    alarms: str = option("CHANCE", "The chance of a false alarm in a year, for each statistic of drift.", "0.05")
 
     def asked(self, given: Asked) -> Asked:
         """The watch, with a window as long as the reference. Raises `Misuse`: it cannot be watched."""
@@ -283,18 +262,14 @@ class Shown:
     """Options for the store of a stream's released numbers, for its outputs, and for drift."""
 
     watching: Watching = field(default_factory=Watching)
-    store: Annotated[
-        str | None, Option(help="Where the numbers are kept: sqlite:///s.db, or a PostgreSQL server.", metavar="URL")
-    ] = None
-    name: Annotated[str, Option(help="What tells this stream from others in the store.", metavar="NAME")] = "stream"
-    json: Annotated[str | None, Option(help="A file of JSON lines, one a step and state.", metavar="FILE")] = None
-    confidential_log: Annotated[
-        str | None, Option(help="A file for how many tuples were dropped, and why: exact, so secret.", metavar="FILE")
-    ] = None
-    live: Annotated[bool, Option("--live", help="Show the newest step on the terminal.")] = False
-    example: Annotated[
-        bool, Option("--example", help="Follow a made-up day; other options are needed only where they differ.")
-    ] = False
+    store: str | None = perhaps("URL", "Where the numbers are kept: sqlite:///s.db, or a PostgreSQL server.")
+    name: str = option("NAME", "What tells this stream from others in the store.", "stream")
+    json: str | None = perhaps("FILE", "A file of JSON lines, one a step and state.")
+    confidential_log: str | None = perhaps(
+        "FILE", "A file for how many tuples were dropped, and why: exact, so secret."
+    )
+    live: bool = flag("--live", "Show the newest step on the terminal.")
+    example: bool = flag("--example", "Follow a made-up day; other options are needed only where they differ.")
 
 
 def stream(tuples: TupleOptions, asked: Asked, steps: Steps, price: Price, shown: Shown) -> None:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from typer import Option
-
-from dpcurves.cli.options import Price, SourceOptions, chosen, numbers, whole
+from dpcurves.cli.options import Price, SourceOptions, chosen, flag, numbers, option, perhaps, whole
 from dpcurves.cli.terminal import Misuse, say, tell, terminal, waiting
 
 if TYPE_CHECKING:
@@ -47,31 +45,23 @@ def require_packages(argument: str, rule: str, *names: str) -> None:
 class Parties:
     """Options for the servers, owners and analysts of a new task, and for its files."""
 
-    servers: Annotated[
-        str, Option(help="Files server.json of party 0, party 1; with people in pairs, one file.", metavar="FILE,FILE")
-    ]
-    out: Annotated[str, Option(help="The task document: a new file.", metavar="FILE")]
-    tickets: Annotated[str, Option(help="A folder for the tickets of all who take part.", metavar="FOLDER")]
-    owners: Annotated[str, Option(help="How many owners there are; with --pairs, how many people.", metavar="N")]
-    reports_per_owner: Annotated[
-        str | None, Option(help="How many reports one owner may send at most; of pairs, 1 if not said.", metavar="K")
-    ] = None
-    analysts: Annotated[str, Option(help="How many analysts there are.", metavar="N")] = "1"
-    name: Annotated[str, Option(help="A name for people to read.", metavar="NAME")] = "task"
-    check: Annotated[
-        str,
-        Option(
-            help="owners: servers drop reports that count more than once; answers: servers prove their halves; both"
-            " with a comma between them; nobody: neither is checked.",
-            metavar="WHOM",
-        ),
-    ] = "nobody"
-    enrol: Annotated[
-        bool, Option("--enrol", help="Tickets of owners are invitations: each owner makes a token of its own.")
-    ] = False
-    least: Annotated[
-        str, Option(help="With --check owners: the share of the reports that have to pass.", metavar="SHARE")
-    ] = "0.5"
+    servers: str = option("FILE,FILE", "Files server.json of party 0, party 1; with people in pairs, one file.")
+    out: str = option("FILE", "The task document: a new file.")
+    tickets: str = option("FOLDER", "A folder for the tickets of all who take part.")
+    owners: str = option("N", "How many owners there are; with --pairs, how many people.")
+    reports_per_owner: str | None = perhaps(
+        "K", "How many reports one owner may send at most; of pairs, 1 if not said."
+    )
+    analysts: str = option("N", "How many analysts there are.", "1")
+    name: str = option("NAME", "A name for people to read.", "task")
+    check: str = option(
+        "WHOM",
+        "owners: servers drop reports that count more than once; answers: servers prove their halves; both"
+        " with a comma between them; nobody: neither is checked.",
+        "nobody",
+    )
+    enrol: bool = flag("--enrol", "Tickets of owners are invitations: each owner makes a token of its own.")
+    least: str = option("SHARE", "With --check owners: the share of the reports that have to pass.", "0.5")
 
     def checked(self) -> Owners:
         """Choice of whether servers check owners' reports."""
@@ -133,8 +123,8 @@ class Parties:
 class Bearer:
     """Options for a ticket (bearer token) and the timeout."""
 
-    ticket: Annotated[str, Option(help="The ticket, from the folder that was made with the task.", metavar="FILE")]
-    patience: Annotated[str, Option(help="How long to wait for an answer.", metavar="SECONDS")] = "60"
+    ticket: str = option("FILE", "The ticket, from the folder that was made with the task.")
+    patience: str = option("SECONDS", "How long to wait for an answer.", "60")
 
     @property
     def seconds(self) -> float:
@@ -154,14 +144,10 @@ LONGEST_PAUSE = 5.0
 class MeetingOptions:
     """Options for the URL of the relay server, and for the time to wait for partners."""
 
-    relay: Annotated[
-        str | None,
-        Option(help="Of people in pairs: where their server is reached; left out: where the task says.", metavar="URL"),
-    ] = None
-    wait: Annotated[
-        str, Option(help="Of people in pairs: how long to wait for partners; then it is called again.",
-                    metavar="SECONDS")
-    ] = "0"  # fmt: skip
+    relay: str | None = perhaps(
+        "URL", "Of people in pairs: where their server is reached; left out: where the task says."
+    )
+    wait: str = option("SECONDS", "Of people in pairs: how long to wait for partners; then it is called again.", "0")
 
 
 def take_part(task: PairTask, source: SourceOptions, bearer: Bearer, meeting: MeetingOptions) -> None:
@@ -240,31 +226,15 @@ require_extra = partial(require_packages, "pairs", EXTRA, "rbcl", "numba")
 class OfPairs:
     """Options of a task of pairs, in the place of those for counts."""
 
-    pairs: Annotated[
-        str | None, Option(help="Ask pairs of people: in how many a person is, at most.", metavar="P")
-    ] = None  # fmt: skip
-    kernel: Annotated[
-        str | None, Option(help="With --pairs: gini, kendall, auc or collision.", metavar="WORD")
-    ] = None  # fmt: skip
-    columns: Annotated[
-        str | None, Option(help="With --pairs: what the kernel reads of a person, in its order.", metavar="A,B")
-    ] = None
-    bits: Annotated[
-        str | None, Option(help="With --pairs: bits of each column's whole numbers, in their order.", metavar="B,B")
-    ] = None
-    trust: Annotated[
-        str | None,
-        Option(help="With --pairs: people (by encrypted letters) or two-servers (from shares).", metavar="WHOM"),
-    ] = None
-    pairing: Annotated[
-        str | None,
-        Option(help="With --pairs: permutations (the default), without-repetition or own-choice.", metavar="HOW"),
-    ] = None
-    noise: Annotated[
-        str | None,
-        Option(help="With two servers: sum (the default), one noise on the sum, or each, noise in each answer.",
-               metavar="WHERE"),
-    ] = None  # fmt: skip
+    pairs: str | None = perhaps("P", "Ask pairs of people: in how many a person is, at most.")
+    kernel: str | None = perhaps("WORD", "With --pairs: gini, kendall, auc or collision.")
+    columns: str | None = perhaps("A,B", "With --pairs: what the kernel reads of a person, in its order.")
+    bits: str | None = perhaps("B,B", "With --pairs: bits of each column's whole numbers, in their order.")
+    trust: str | None = perhaps("WHOM", "With --pairs: people (by encrypted letters) or two-servers (from shares).")
+    pairing: str | None = perhaps("HOW", "With --pairs: permutations (the default), without-repetition or own-choice.")
+    noise: str | None = perhaps(
+        "WHERE", "With two servers: sum (the default), one noise on the sum, or each, noise in each answer."
+    )
 
     def trusted(self) -> Trust:
         """Trust model: people in pairs, or two servers. Raises `Misuse`: it was not given, or is another word."""
@@ -338,16 +308,11 @@ of values for which the kernel varies most, if --zetas says nothing else; *: the
 class Pairs:
     """Options for the kernel of a pair mean, the number of people, and the number of pairs of each."""
 
-    kernel: Annotated[str, Option(help="gini, kendall, auc or collision.", metavar="WORD")]
-    people: Annotated[str, Option(help="How many people there are, in public.", metavar="N")]
-    pairs: Annotated[str, Option(help="In how many pairs a person is: one number, or several.", metavar="P,P")] = (
-        "1,2,4"
-    )
-    bits: Annotated[str | None, Option(help="Bits of each value, in the kernel's order (16).", metavar="B,B")] = None
-    zetas: Annotated[
-        str | None,
-        Option(help="The kernel's variance given one person, and its variance: known in public.", metavar="Z1,Z2"),
-    ] = None
+    kernel: str = option("WORD", "gini, kendall, auc or collision.")
+    people: str = option("N", "How many people there are, in public.")
+    pairs: str = option("P,P", "In how many pairs a person is: one number, or several.", "1,2,4")
+    bits: str | None = perhaps("B,B", "Bits of each value, in the kernel's order (16).")
+    zetas: str | None = perhaps("Z1,Z2", "The kernel's variance given one person, and its variance: known in public.")
 
     def asked(self) -> Kernel:
         """The kernel. Raises `Misuse`: there is no kernel of this name, or it reads another number of columns."""
