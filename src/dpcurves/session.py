@@ -636,7 +636,7 @@ class Session:
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment) -> Release:
         records = self._opened(plan.adjacency.unit)
         self._require_moment(records, grant)
-        curator = Curator(records, _Notes(self._ledger, grant, allotment.part))
+        curator = Curator(records, Notes(self._ledger, grant, allotment.part))
         return self._trust.run(plan, [curator], allotment, self._randomness)
 
     def _require_moment(self, records: Scored, grant: Grant) -> None:
@@ -676,7 +676,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class _Notes:
+class Notes:
     """SECRET. Memory that is as durable as the ledger: it lies in it."""
 
     ledger: Ledger

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -408,12 +408,8 @@ def _is_quick(each: Audited) -> bool:
     )
 
 
-def _commands(names: Iterable[str]) -> dict[str, Command]:
-    return {name: _question(name) for name in names}
-
-
 COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
-    "command": command, "package": package, "self": itself, **_commands(QUESTIONS),
+    "command": command, "package": package, "self": itself, **{name: _question(name) for name in QUESTIONS},
 })  # fmt: skip
 
 PROVIDED = Provided(

@@ -22,7 +22,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from dpcurves.queries import Query
 from dpcurves.records import Scored, open_records
-from dpcurves.session import pay_and_converse, rehearse
+from dpcurves.session import Notes, pay_and_converse, rehearse
 
 from .columns import Renamed, Schema, require_held, require_known, used_rows
 from .secure_sum import (
@@ -346,7 +346,7 @@ class Site:
     def _vector(self, plan: Plan, allotment: Allotment) -> Vector:
         """SECRET: charge, count, and add this site's shares of the noise."""
         grant = self._charged(plan, allotment)
-        memory = _Notes(self._ledger, grant, allotment.part)
+        memory = Notes(self._ledger, grant, allotment.part)
         vector = self._terms.model.vector(plan, self._opened(), memory, self._randomness)
         return np.asarray(vector, dtype=np.uint64)
 
@@ -398,21 +398,6 @@ class Site:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
         if terms.most_rows is not None and used_rows(records, terms.columns, terms.unit) > terms.most_rows:
             raise Refused("most_rows", f"at most {terms.most_rows} records were promised; the table has more")
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class _Notes:
-    """SECRET. Memory of noisy sums of blocks, in the ledger."""
-
-    ledger: Ledger
-    grant: Grant
-    part: int
-
-    def recall(self, names: Sequence[str]) -> dict[str, int]:
-        return self.ledger.recall(self.grant, self.part, names)
-
-    def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        return self.ledger.remember(self.grant, self.part, notes)
 
 
 class Answering(Protocol):

@@ -454,7 +454,7 @@ class Rounded(Response):
     @cached_property
     def scale(self) -> _Scale:
         """The scale that maps values onto the range."""
-        tried = [_scale(self.span, factor) for factor in range(1, LARGEST_FACTOR + 1, 2)]
+        tried = [_Scale(factor, (self.span * factor - 1).bit_length()) for factor in range(1, LARGEST_FACTOR + 1, 2)]
         good = (scale for scale in tried if self._empty(scale) <= SPARED)
         return next(good, min(tried, key=self._empty))
 
@@ -520,10 +520,6 @@ class Rounded(Response):
         apart = share * (1 - share) * float(self.within.gain) ** 2
         above = self.within.variance(low + 1) if part else 0.0
         return (1 - share) * self.within.variance(low) + share * above + apart
-
-
-def _scale(span: int, factor: int) -> _Scale:
-    return _Scale(factor, (span * factor - 1).bit_length())
 
 
 def _rounded(scaled: Wires, dither: Wires, steps: int) -> Wires:
