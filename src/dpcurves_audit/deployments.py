@@ -24,9 +24,12 @@ from numpy.typing import NDArray
 import dpcurves as dp
 from dpcurves.conversation import ALL, Plan
 from dpcurves.curves.result import CurveWarning
-from dpcurves.ledger import QuestionBudget
+from dpcurves.data import Axis, Categories
+from dpcurves.ledger import Account, Ledger, QuestionBudget
+from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
+from dpcurves.queries import CountQuery, PrefixQuery, Read
 
 from . import family as families
 from .door import Door, KilledDoor, OneDoor, Publish, as_csv
@@ -106,7 +109,6 @@ class StreamDoor:
 
 
 def _streams() -> Iterator[Audited]:
-    from dpcurves.data import Categories
     from dpcurves_streams import mechanisms as own
     from dpcurves_streams.queries import Forest, GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
 
@@ -335,7 +337,6 @@ class ServersDoor:
     loss: PrivacyLoss
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
-        from dpcurves.mechanisms.lazy_tree import NoiseKey
         from dpcurves_parties.crypto import engine_of_task
         from dpcurves_parties.shares.function_shares import FunctionShares
         from dpcurves_parties.shares.shared_records import Encoding, Reports
@@ -355,9 +356,6 @@ class ServersDoor:
 
 
 def _two_servers() -> Iterator[Audited]:
-    from dpcurves.data import Axis
-    from dpcurves.queries import CountQuery, PrefixQuery, Read
-
     axes = (Axis("x", dp.Grid(0, 1, cells=STEPS)),)
     family = families.values(np.linspace(0, 1, STEPS + 1), adjacency=REPLACE_ONE)
     for name, query in (
@@ -375,7 +373,6 @@ def federation(data: Any) -> Mapping[str, Any]:
     """New sites, each with a part of these records and a ledger, are asked for a histogram by the whole protocol."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from dpcurves.ledger import Ledger
     from dpcurves_sites.secure_sum import Signer
     from dpcurves_sites.site import Federation, Site, Terms
     from dpcurves_sites.trust import SecureSum
@@ -426,7 +423,6 @@ def verification_server(data: Any) -> Mapping[str, Any]:
 
     Its gate, ledger, queue and worker are in this process; no page and no network.
     """
-    from dpcurves.ledger import Account
     from dpcurves_server import MACHINE, Gate, Role
     from dpcurves_server.datasets import Relation, Source
     from dpcurves_server.queue import Queue

@@ -32,8 +32,8 @@ from .front import PER_MINUTE, Front, Gate, Shield
 from .issuer import Issuer
 from .pages.site import prepare, routes
 from .pages.visits import Site
+from .people import Rate
 from .queue import Does, Queue
-from .sessions import Rate
 from .store import Archive
 from .visitors import MACHINE
 

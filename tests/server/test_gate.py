@@ -246,7 +246,7 @@ def test_of_forty_guesses_at_the_same_time_five_are_looked_at(scene: Scene) -> N
 
     with ThreadPoolExecutor(40) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Passwords, "fits", look)
-        patch.setattr("dpcurves_server.sessions.time", SimpleNamespace(monotonic=lambda: 0.0))
+        patch.setattr("dpcurves_server.people.time", SimpleNamespace(monotonic=lambda: 0.0))
         list(pool.map(guess, range(40)))
     assert (len(looked_at), said.count(403), said.count(429)) == (5, 5, 35)
 

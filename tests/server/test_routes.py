@@ -20,8 +20,8 @@ from dpcurves_server.api import ERRORS, PREFIX, ROUTES
 from dpcurves_server.datasets import Relation, Source
 from dpcurves_server.front import COOKIE, CSRF_HEADER, LARGEST, Front
 from dpcurves_server.launch import create_app
+from dpcurves_server.people import Rate
 from dpcurves_server.queue import Queue
-from dpcurves_server.sessions import Rate
 from dpcurves_server.worker import Counting
 
 ASKED = {"question": HISTOGRAM, "epsilon": "0.25"}

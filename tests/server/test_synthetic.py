@@ -21,7 +21,7 @@ from dpcurves_server.front import COOKIE, LARGEST, LARGEST_FILE, Front
 from dpcurves_server.launch import create_app
 from dpcurves_server.pages.site import routes
 from dpcurves_server.pages.visits import Site
-from dpcurves_server.sessions import Rate
+from dpcurves_server.people import Rate
 
 HERE, SAID = f"https://{HOST}", "made by a model of marginals, epsilon 1"
 SYNTHETIC = "/manage/flights/synthetic"

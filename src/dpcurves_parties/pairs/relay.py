@@ -23,8 +23,7 @@ from dpcurves.ledger.chain import alone
 from ..serving.database import ServerDatabase
 from ..serving.messages import ProtocolAborted, opened
 from ..serving.two_servers.kinds import NotClosed
-from .device import SHARE, Collector
-from .letters import BUNDLE_SIZE, OVERHEAD, KeyBundle
+from .device import BUNDLE_SIZE, OVERHEAD, SHARE, Collector, KeyBundle
 from .mechanisms import noisy_circuit
 from .promise import Agreement, Meeting, response_to
 from .release import of_answers

@@ -15,10 +15,9 @@ from dpcurves_parties.serving.messages import ProtocolAborted
 from ..datasets import Dataset
 from ..front import COOKIE, LARGEST_FILE
 from ..issuer import Errand, Issuer
-from ..people import SHORTEST
+from ..people import SHORTEST, SignedIn
 from ..projects import Project
 from ..questions import as_seen_by
-from ..sessions import SignedIn
 from ..visitors import Right, Role, Subject, may, require, unknown
 from .visits import ADMITTED, Visit, download, price_of, to
 
