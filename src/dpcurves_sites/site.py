@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from sqlalchemy import Column, ColumnElement, Connection, Integer, LargeBinary, MetaData, Table, Text, insert, select
+from sqlalchemy import Column, ColumnElement, Connection, Integer, MetaData, Table, insert, select
 
 from dpcurves.arguments import ProtocolAborted, Refused
 from dpcurves.conversation import Plan, Plans, Release, Step
@@ -23,6 +23,7 @@ from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Un
 from dpcurves.queries import Query
 from dpcurves.records import Scored, open_records
 from dpcurves.session import Notes, pay_and_converse, rehearse
+from dpcurves_parties.serving.database import keys, octets, texts
 
 from .columns import Renamed, Schema, require_held, require_known, used_rows
 from .secure_sum import (
@@ -50,30 +51,12 @@ from .trust import SecureSum, turn_of
 # SECRET. Turns of a site, kept: a step is taken once, and written down before a message leaves the house.
 METADATA = MetaData()
 STEPS = Table(
-    "dpcurves_sum_steps",
-    METADATA,
-    Column("task", Text, primary_key=True),
-    Column("turn", Text, primary_key=True),
-    Column("stage", Integer, primary_key=True, autoincrement=False),
-    Column("place", Text, nullable=False),
-    Column("given", Text, nullable=False),
-    Column("state", LargeBinary, nullable=False),
-    Column("message", LargeBinary, nullable=False),
-)
-VECTORS = Table(
-    "dpcurves_sum_vectors",
-    METADATA,
-    Column("task", Text, primary_key=True),
-    Column("turn", Text, primary_key=True),
-    Column("vector", LargeBinary, nullable=False),
-)
-LISTS = Table(
-    "dpcurves_sum_lists",
-    METADATA,
-    Column("task", Text, primary_key=True),
-    Column("payment", Text, primary_key=True),
-    Column("listed", Text, nullable=False),
-)
+    "dpcurves_sum_steps", METADATA, *keys("task", "turn"),
+    Column("stage", Integer, primary_key=True, autoincrement=False), *texts("place", "given"),
+    *octets("state", "message"),
+)  # fmt: skip
+VECTORS = Table("dpcurves_sum_vectors", METADATA, *keys("task", "turn"), *octets("vector"))
+LISTS = Table("dpcurves_sum_lists", METADATA, *keys("task", "payment"), *texts("listed"))
 
 
 class KeptTurns:

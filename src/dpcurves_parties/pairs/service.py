@@ -24,7 +24,7 @@ from dpcurves.ledger.chain import alone
 from dpcurves.noise.randomness import Randomness
 
 from ..serving.channel import PATIENCE, Channel
-from ..serving.database import ServerDatabase
+from ..serving.database import ServerDatabase, octets
 from ..serving.messages import UNLIKE, ProtocolAborted, facts_of
 from ..serving.messages import opened as read
 from ..serving.server import PROTOCOL
@@ -43,19 +43,13 @@ from .session import NOTHING, Connection, End, Kept, PairSession, PairsOf, RunSt
 from .task import PairTask
 
 # SECRET. Storage of one server for a task of pairs: the seed that was shown, and its share of the run that counts.
-
-
 METADATA = sql.MetaData()
 seeds_in(METADATA)
 # SECRET: one share of the noisy output of a session; see `settlement`.
 PAIR_RUNS = Table(
-    "dpcurves_pair_runs",
-    METADATA,
-    Column("job", sql.LargeBinary, primary_key=True),
-    Column("state", sql.Integer, nullable=False),
-    Column("run", sql.LargeBinary, nullable=False),
-    Column("share", sql.LargeBinary, nullable=False),
-)
+    "dpcurves_pair_runs", METADATA, Column("job", sql.LargeBinary, primary_key=True),
+    Column("state", sql.Integer, nullable=False), *octets("run", "share"),
+)  # fmt: skip
 
 
 @dataclass(repr=False)
