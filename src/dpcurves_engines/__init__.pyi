@@ -1,6 +1,5 @@
 from .asking import sql
-from .postgres_engine import checked_postgres
-from .postgres_table import postgres
+from .postgres_engine import checked_postgres, postgres
 from .spark_engine import checked_spark
 from .spark_table import spark, spark_at
 
