@@ -113,7 +113,7 @@ class Named(FormedSource):
 
     def records(self) -> object:
         """Data source for a session. A database of DuckDB is opened for reading alone, and closed with the process."""
-        from .asking import table_of
+        from .statement import table_of
 
         path = Path(self.data)
         if not self.is_file:

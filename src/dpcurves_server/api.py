@@ -23,10 +23,9 @@ from dpcurves_parties.serving.messages import ProtocolAborted
 from .datasets import Dataset
 from .declared_columns import columns_to_json
 from .front import OF_PICTURES, Gate
-from .models import Kept
 from .projects import Project
 from .questions import Asked, Planned, as_seen_by, of_loss
-from .releases import DRAWN, Answer
+from .releases import DRAWN, Answer, Kept
 from .store import MOST_AT_ONCE, line_of
 from .studio import MADE, of_file, until_drawn, until_made
 from .visitors import Visitor

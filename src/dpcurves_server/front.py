@@ -17,12 +17,11 @@ from starlette.responses import JSONResponse
 from dpcurves_parties.serving.messages import ProtocolAborted
 
 from .datasets import Datasets
-from .models import Models
 from .people import Passwords, People, Rate, Sessions, SignedIn, Tokens
 from .projects import Projects
 from .questions import Questions
 from .queue import Stewardship
-from .releases import Releases
+from .releases import Models, Releases
 from .store import Archive, Audit
 from .studio import Studio
 from .synthetic import SyntheticTables

@@ -98,7 +98,7 @@ def test_a_project_has_one_model_of_a_name_and_reads_no_other(scene: Scene, monk
         read.append(text)
         return predictor_from_json(text)
 
-    monkeypatch.setattr("dpcurves_server.models.predictor_from_json", noted)
+    monkeypatch.setattr("dpcurves_server.releases.predictor_from_json", noted)
     named = scene.gate.models.named(scene.ann, "delays")
     assert (set(named.names), named.get("there is none")) == ({"one", "two"}, None)
     assert named["one"].digest == first.digest
