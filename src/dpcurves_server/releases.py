@@ -296,7 +296,7 @@ class Models:
         }  # fmt: skip
 
         def work(connection: Connection) -> Kept:
-            kept = _kept(connection, project, model.digest)
+            kept = _model(connection, project, model.digest)
             if kept is not None:
                 return kept
             if connection.execute(_named(project, model.name)).first() is not None:
@@ -313,7 +313,7 @@ class Models:
     def get(self, who: Visitor, project: str, digest: str) -> Kept:
         """Look up a model. Raises `ProtocolAborted`: there is none, or it is not theirs to see."""
         of = project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
-        found = self._archive.read(lambda connection: _kept(connection, project, digest))
+        found = self._archive.read(lambda connection: _model(connection, project, digest))
         if found is None:
             raise unknown("model")
         return _seen(who, found, of)
@@ -347,7 +347,7 @@ def _named(project: str, name: str) -> Select[Any]:
     return mine.order_by(MODELS.c.made_at.desc(), MODELS.c.digest.desc()).limit(1)
 
 
-def _kept(connection: Connection, project: str, digest: str) -> Kept | None:
+def _model(connection: Connection, project: str, digest: str) -> Kept | None:
     row = connection.execute(select(MODELS).filter_by(project=project, digest=digest)).first()
     return None if row is None else _kept(row)
 
