@@ -1,4 +1,4 @@
-"""Laws of counts of a stream: one tick at a time, groups of ticks, hierarchies of states, and pruned hierarchies."""
+"""Laws of the noise of streams: groups of ticks, hierarchies, pruned windows, and prefix sums by a buffer or trees."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ from dpcurves.arguments import Refused
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.laws.law import LEAST_VARIANCE, MAYBE_NOISE, NOISE, WHOLE, Family, Form, Law, Noise
 from dpcurves.laws.toeplitz_sums import causal_product
+
+__all__ = [
+    "BufferedPrefixes", "GroupedCounts", "HierarchyCounts", "NodeEstimates", "PrefixLaw", "PrunedCounts",
+    "TreeCounts",
+]  # fmt: skip
 
 
 # Base of laws of streams: a release of one tick, the same numbers again at every tick.

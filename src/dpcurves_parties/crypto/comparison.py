@@ -318,16 +318,16 @@ def checked_values(
     if len(verification_key) != VERIFICATION_KEY_SIZE:
         raise Refused("verification_key", f"{VERIFICATION_KEY_SIZE} bytes are needed, got {len(verification_key)}")
     ring, walk = keys.domain.ring, _CheckedWalk(keys.domain, keys.domain.in_order(thresholds), engine)
-    values = np.empty((len(thresholds), len(keys), ring.words), np.uint64)
+    found = np.empty((len(thresholds), len(keys), ring.words), np.uint64)
     digests = np.empty((len(keys), DIGEST_SIZE), np.uint8)
     fingerprints = keys.public.fingerprints()
     for part in chunks(len(keys), _CHUNK):
         chunk, transcript = keys[part], _Transcript(verification_key)
         transcript.add(fingerprints[part])
         for place, numbers in walk.visit(chunk.public, _root(chunk), (0, len(thresholds)), transcript):
-            values[place, part] = numbers
+            found[place, part] = numbers
         digests[part] = transcript.digests()
-    return CheckedValues(keys, ring.negated(values) if keys.seeds.party else values, digests)
+    return CheckedValues(keys, ring.negated(found) if keys.seeds.party else found, digests)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
