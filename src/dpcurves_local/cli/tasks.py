@@ -142,14 +142,14 @@ class Wanted(Pair):
             raise Misuse("curve", "a kernel says which curve it is read from: leave one of them out")
         if self.label is not None:
             return self._of_scores(self.label, column, grid)
-        for name in ("pos_label", "neg_label"):
-            if getattr(self, name) is not None:
-                raise Misuse(name, "labels are those of a column: give --label, too")
+        for field in ("pos_label", "neg_label"):
+            if getattr(self, field) is not None:
+                raise Misuse(field, "labels are those of a column: give --label, too")
         if self.kernel == "kendall":
             return self._of_two_columns(column, grid)
-        for name in ("and_column", "and_grid"):
-            if getattr(self, name) is not None:
-                raise Misuse(name, "two columns are those of --kernel kendall")
+        for field in ("and_column", "and_grid"):
+            if getattr(self, field) is not None:
+                raise Misuse(field, "two columns are those of --kernel kendall")
         if self.kernel == "renyi2":
             return HistogramQuestion(name, grid, measured_in=column.measured_in)
         if self.curve not in (None, "cdf", "histogram"):
@@ -168,9 +168,9 @@ class Wanted(Pair):
         question, area = self.question(column, cells), self.kernel == "auc"
         if not area:
             required(self.kernel, question)
-        for name, words in (("coins", Coins), ("rounding", Rounding)):
-            if getattr(self, name) not in tuple(words):
-                raise Misuse(name, f"one of {', '.join(words)} is needed, got {getattr(self, name)!r}")
+        for field, words in (("coins", Coins), ("rounding", Rounding)):
+            if getattr(self, field) not in tuple(words):
+                raise Misuse(field, f"one of {', '.join(words)} is needed, got {getattr(self, field)!r}")
         return Task(
             question, loss, whole("people", self.people), aim=Read.AREA if area else None, coins=Coins(self.coins),
             rounding=Rounding(self.rounding),
@@ -192,9 +192,9 @@ class Wanted(Pair):
 
         if self.curve not in (None, "roc"):
             raise Misuse("curve", "with labels it is roc")
-        for name, kind in (("and_column", None), ("and_grid", None), ("kernel", "auc")):
-            if getattr(self, name) not in (None, kind):
-                raise Misuse(name, "with labels the area of the ROC curve is told, no other statistic")
+        for field, kind in (("and_column", None), ("and_grid", None), ("kernel", "auc")):
+            if getattr(self, field) not in (None, kind):
+                raise Misuse(field, "with labels the area of the ROC curve is told, no other statistic")
         if column.measured_in:
             raise Misuse("measured_in", "scores of a ROC curve have no unit: leave it out")
         negative = None if self.neg_label is None else category(self.neg_label)
@@ -389,9 +389,9 @@ def publish(received: Received, document: Document, first: FirstClass, new: NewF
 
 def _say_area(asked: SecondRound, received: Received, output: Output) -> None:
     """Print the AUC of a task of two rounds: a number without a plot."""
-    for name in ("json", "plot", "csv", "xlsx", "html"):
-        if getattr(output, name) is not None:
-            raise Misuse(name, "of an area in two rounds a number is told, no curve: leave it out")
+    for field in ("json", "plot", "csv", "xlsx", "html"):
+        if getattr(output, field) is not None:
+            raise Misuse(field, "of an area in two rounds a number is told, no curve: leave it out")
     level, collection = output.simulated(), received.added_up(asked)
     with quietly():
         area = collection.curve()
