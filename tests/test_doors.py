@@ -31,7 +31,6 @@ BY_HAND = {
     "dpcurves.privacy.loss.rho_for": "for who was promised an epsilon and a delta",
     "dpcurves.noise.exponential.probabilities": "the law of `choose`, by which its users are tested exactly",
     "dpcurves_local.trust.contribute": "what one device says, as a function of a plan alone",
-    "dpcurves_parties.crypto.comparison.values": "shares of single keys, by which engines are compared",
     "dpcurves_sites.carrier.Forwarder": "makes requests of sites in the apps of Flower and NVFlare",
     "dpcurves_sites.carrier.exchanged": "fetches requests of sites in the apps of Flower and NVFlare",
     "dpcurves_sites.flower.carry": "run by Flower",

@@ -254,9 +254,13 @@ class Task(Document):
         curve = pay_and_converse(self.question, self.plan.adjacency, self._trust, budget, reply)
         return curve if self._by_chance is None else replace(curve, privacy=curve.privacy.noted(ROUNDED))
 
+    def _answers(self, slots: IntArray, source: Randomness) -> IntArray:
+        """SECRET argument. What of the slots of values is reported."""
+        return slots if self._by_chance is None else self._by_chance.rounded(slots, source.expanded())
+
     def said(self, names: Octets, slots: IntArray, source: Randomness) -> Octets:
         """SECRET argument `slots`. The messages of these people, as they are sent."""
-        answers = slots if self._by_chance is None else self._by_chance.rounded(slots, source.expanded())
+        answers = self._answers(slots, source)
         if self._public is None:
             return contributions(self.plan, answers, source)
         return self._public.said(names, answers, source)
