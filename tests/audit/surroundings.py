@@ -331,7 +331,7 @@ def command(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path) -> 
 @contextmanager
 def one_moment() -> Iterator[None]:
     """Take all moments of tables for one."""
-    places = ("postgres_table", "moment_of"), ("postgres_engine", "moment_of"), ("spark_engine", "_moment_of_facts")
+    places = ("postgres_engine", "moment_of"), ("spark_engine", "_moment_of_facts")
     with ExitStack() as stack:
         for module, name in places:
             there = import_module(f"dpcurves_engines.{module}")
