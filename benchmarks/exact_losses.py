@@ -31,8 +31,7 @@ from stream_worst import (
 import dpcurves as dp
 from dpcurves.laws import Family, Noise
 from dpcurves.privacy import EACH_RECORD, AddRemove
-from dpcurves_streams.laws import GroupedCounts
-from dpcurves_streams.laws.prefixes import PrefixTree
+from dpcurves_streams.laws import GroupedCounts, PrefixTree
 from dpcurves_streams.mechanisms import Pegasus
 from dpcurves_streams.queries import GroupedTickQuery
 

@@ -21,8 +21,8 @@ from playwright.sync_api import sync_playwright
 from running import Running
 from scene import HISTOGRAM, LOSS, made
 
-from dpcurves_server.counting import Counting
 from dpcurves_server.queue import Queue
+from dpcurves_server.worker import Counting
 
 TARGET_MILLISECONDS, TARGET_KILOBYTES = 300, 100
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]

@@ -27,9 +27,9 @@ from rich.table import Table
 import dpcurves as dp
 from dpcurves.noise import Randomness
 from dpcurves_parties import pairs as parties
-from dpcurves_parties.pairs.analysts import ask_pairs
 from dpcurves_parties.pairs.attendance import Attendance, Post
 from dpcurves_parties.pairs.queries import commitment
+from dpcurves_parties.pairs.service import ask_pairs
 from dpcurves_parties.pairs.statistics import KENDALL, Noise, Permutations, Unsigned
 from dpcurves_parties.pairs.task import write_seed
 from dpcurves_parties.serving.channel import Channel

@@ -40,9 +40,9 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, Unit
 from dpcurves.records import Records, open_records, tabulate
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket
-from dpcurves_sites.kept_turns import VECTORS
 from dpcurves_sites.remote import RemoteFederation, standing
 from dpcurves_sites.secure_sum import MASKED
+from dpcurves_sites.site import VECTORS
 from dpcurves_sites.task import FederationTask, Member, found_federation, read_key
 from dpcurves_sites.trust import SecureSum
 

@@ -14,23 +14,23 @@ ROOT = Path(dpcurves.__file__).parents[1]
 DOORS = (
     "dpcurves", "dpcurves.checks", "dpcurves.cli", "dpcurves.curves", "dpcurves.ledger", "dpcurves.ledger.sqlite",
     "dpcurves.session", "dpcurves.shortcuts", "dpcurves.study", "dpcurves.shortcuts", "dpcurves_audit.auditing",
-    "dpcurves_audit.family", "dpcurves_audit.ledgers", "dpcurves.forecasts.more_questions", "dpcurves_judging",
+    "dpcurves_audit.family", "dpcurves.forecasts.more_questions", "dpcurves_judging",
     "dpcurves_judging.forecasts", "dpcurves_local",
-    "dpcurves_parties.crypto.circuits", "dpcurves_parties.crypto.garbling",
-    "dpcurves_parties.crypto.oblivious_transfer", "dpcurves_parties.crypto.two_party", "dpcurves_parties.pairs",
+    "dpcurves_parties.crypto.circuits", "dpcurves_parties.pairs",
     "dpcurves_parties.pairs.service", "dpcurves_parties.pairs.statistics",
     "dpcurves_parties.serving.two_servers.app", "dpcurves_parties.shares.aggregation", "dpcurves_server",
-    "dpcurves_server.artist", "dpcurves_server.packer", "dpcurves_server.pages.site", "dpcurves_server.remote",
-    "dpcurves_server.worker", "dpcurves_streams", "dpcurves_streams.feed", "dpcurves_streams.feed.reading",
-    "dpcurves_streams.mechanisms.choice", "dpcurves_streams.readings", "dpcurves_survival",
+    "dpcurves_server.pages.site", "dpcurves_server.remote", "dpcurves_streams", "dpcurves_streams.feed",
+    "dpcurves_streams.feed.reading",
+    "dpcurves_streams.mechanisms", "dpcurves_streams.readings", "dpcurves_survival",
     "dpcurves_survival.forecasts",
 )  # fmt: skip
+PROCESSES = ("dpcurves_server.declared_columns", "dpcurves_server.studio", "dpcurves_server.worker")
+"""Modules that are run: of these `main` alone is a door."""
 BY_HAND = {
     "dpcurves.privacy.loss.delta_of_zcdp": "for who reports what a rho means",
     "dpcurves.privacy.loss.rho_for": "for who was promised an epsilon and a delta",
     "dpcurves.noise.exponential.probabilities": "the law of `choose`, by which its users are tested exactly",
     "dpcurves_local.trust.contribute": "what one device says, as a function of a plan alone",
-    "dpcurves_parties.crypto.comparison.values": "shares of single keys, by which engines are compared",
     "dpcurves_sites.carrier.Forwarder": "makes requests of sites in the apps of Flower and NVFlare",
     "dpcurves_sites.carrier.exchanged": "fetches requests of sites in the apps of Flower and NVFlare",
     "dpcurves_sites.flower.carry": "run by Flower",
@@ -119,6 +119,7 @@ def used(room: str, node: ast.AST) -> Iterator[Name | None]:
 def reached() -> set[Name]:
     doors = [room for room in rooms() if room in DOORS or ".cli" in room]
     todo = [resolved(room, name) for room in doors for name in [*defined(room), *imported(room)]]
+    todo += [(room, "main") for room in PROCESSES]
     seen: set[Name] = set()
     while todo:
         found = todo.pop()

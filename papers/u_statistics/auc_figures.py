@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import dpcurves as dp
 from dpcurves.noise.randomness import Randomness
 from dpcurves_local import Collection, First, Read, Task, publish
-from dpcurves_local.area_of_bits import PARTS, likely_shares
+from dpcurves_local.second_round import PARTS, likely_shares
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

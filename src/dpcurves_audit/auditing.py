@@ -2,19 +2,216 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from collections.abc import Callable
+from itertools import pairwise
+from math import comb
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
+
+import numpy as np
 
 from dpcurves.arguments import Exact, Refused, number
 
-from . import determinism
 from .bound import Claim
-from .door import Door, ManyDoor, OneDoor
+from .door import PATIENCE, Door, ManyDoor, OneDoor, PackageDoor, fork, sendable
 from .family import Family, Pair
+from .feature import Floats, Reader, Sample, hashes, lowest_bits
 from .report import Finding, Report
 from .search import MOST, Search
+
+# Tests of fresh noise: in calls that follow each other, in neighbours' calls, in forked workers, in new processes.
+
+
+ERROR = 1e-4
+"""Chance with which a release with fresh noise is taken for another one, in each comparison."""
+CALLS = 24
+A_TICK = 1.05
+"""Seconds after which clocks that count seconds have moved on."""
+TICKS = 5
+"""Ticks that are waited for, at most, where calls at once agree: two seeds may give the same noise, but not six."""
+
+
+def coincide(near: int, far: int, calls: int, error: float = ERROR) -> bool:
+    """Tell whether calls coincide more often than calls that have nothing to do with each other.
+
+    Fisher's exact test of two numbers of coincidences among as many pairs of calls each.
+
+    >>> coincide(24, 0, 24), coincide(24, 24, 24), coincide(3, 1, 24)
+    (True, False, False)
+    """
+    both = near + far
+    above = sum(comb(calls, k) * comb(calls, both - k) for k in range(near, min(both, calls) + 1))
+    return above / comb(2 * calls, both) < error
+
+
+def beside(door: Door, pair: Pair, calls: int = CALLS) -> list[Finding]:
+    """Findings on fresh noise that need no other process: calls in one tick of a clock, and calls of neighbours.
+
+    Args:
+        door: The release.
+        pair: Neighbours.
+        calls: Pairs of calls that are compared.
+    """
+    reader = Reader()
+
+    def one(data: Any) -> Sample:
+        return reader.read(door.draw(data, 1))
+
+    first = [(one(pair.left), one(pair.right)) for _ in range(calls)]
+    again = [(one(pair.left), one(pair.left)) for _ in range(calls)]
+    found = []
+    near = sum(_same(a, b) for a, b in again)
+    for _ in range(TICKS):
+        sleep(A_TICK)
+        far = sum(_same(a, one(pair.left)) for a, _ in again)
+        if coincide(near, far, calls, ERROR / TICKS):
+            told = f"{near} of {calls} calls at once gave the same outcome, and {far} of {calls} seconds apart"
+            found.append(Finding("seeded by a clock", f"noise depends on the time: {told}.", flagged=True))
+            break
+        if 3 * near < 2 * calls:  # no clock
+            break
+    moved = [_step(a, b) for a, b in first]
+    mixed = [_step(first[place][0], first[(place + calls // 2) % calls][1]) for place in range(calls)]
+    near, far = (sum(_equal(x, y) for x, y in pairwise(each)) for each in (moved, mixed))
+    if coincide(near, far, calls):
+        told = (
+            f"the same difference in {near} of {calls - 1} pairs of calls that followed each other, in {far} of others"
+        )
+        found.append(Finding("shared noise", f"neighbours' outcomes have noise in common: {told}.", flagged=True))
+    return found
+
+
+def forked(door: Door, pair: Pair, calls: int = CALLS) -> Finding | None:
+    """Finding that workers forked from this process repeat each other's noise; None: they do not.
+
+    Not flagged: it contradicts no claim about one call. A server that forks its workers shows it.
+    """
+    rows = [_in_child(door, pair.left, calls) for _ in range(2)]
+    reader = Reader()
+    first, second = (reader.read(row) for row in rows)
+    if repeats(first, second):
+        return Finding("forked workers", "workers that are forked from one process draw the same noise.", flagged=False)
+    return None
+
+
+def new_processes(place: str, pair: Pair, calls: int = CALLS, patience: float = PATIENCE) -> Finding | None:
+    """Finding that new processes repeat each other's noise, as a fixed seed makes them; None: they do not."""
+    reader = Reader()
+    rows = []
+    for _ in range(2):
+        door = PackageDoor(place, patience=patience)
+        rows.append(reader.read(door.draw(pair.left, calls)))
+        door.close()
+    if repeats(*rows):
+        return Finding("new processes", "each new process draws the same noise: its seed is fixed.", flagged=True)
+    return None
+
+
+def repeats(first: Sample, second: Sample) -> bool:
+    """Tell whether two rows of outcomes agree place by place more often than at places that differ by one.
+
+    A row of a single outcome, as from data that are not asked for, agrees everywhere and says nothing.
+    """
+    a, b = hashes(first), hashes(second)
+    if len(a) != len(b):
+        return False
+    return coincide(int((a == b).sum()), int((a == np.roll(b, 1)).sum()), len(a))
+
+
+def _in_child(door: Door, data: Any, calls: int) -> list[Any]:
+    """Outcomes of calls in a forked child."""
+    read, write = os.pipe()
+    child = fork()
+    if child == 0:
+        try:
+            found = pickle.dumps([sendable(each) for each in door.draw(data, calls)])
+            with os.fdopen(write, "wb") as pipe:
+                pipe.write(found)
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return list(pickle.loads(text)) if text else []
+
+
+def _same(a: Sample, b: Sample) -> bool:
+    return bool(hashes(a)[0] == hashes(b)[0])
+
+
+def _step(a: Sample, b: Sample) -> Floats | None:
+    """Difference of two outcomes' numbers, where both have the same kind and some numbers."""
+    if a.kinds[0] != b.kinds[0] or a.numbers.shape != b.numbers.shape or not a.numbers.shape[1]:
+        return None
+    return np.asarray(np.round(b.numbers[0] - a.numbers[0], 9))
+
+
+def _equal(x: Floats | None, y: Floats | None) -> bool:
+    return x is not None and y is not None and bool(np.array_equal(x, y, equal_nan=True))
+
+
+# Lattices of published numbers: their lowest bits, which noise of floating point leaves where it was added.
+
+
+COARSE = -40
+"""Lowest bit from which on all outcomes lie on a lattice that was chosen: those of doubles are finer."""
+
+
+def lattice(door: Door, pair: Pair, calls: int = 400) -> list[Finding]:
+    """Findings on the lattice of numbers that are published, for each number that is not always whole.
+
+    Sums of an exact value and noise of floating point have bits that depend on the exact value (Mironov 2012): the
+    search looks for events of lowest bits; here it is said where there is no common lattice to begin with.
+    """
+    reader = Reader()
+    left, right = (reader.read(door.draw(data, calls)).numbers for data in (pair.left, pair.right))
+    found = []
+    for column in range(min(left.shape[1], right.shape[1], 8)):
+        sides = [lowest_bits(rows[:, column]) for rows in (left, right)]
+        lowest = min((_lowest(bits) for bits in sides), default=0.0)
+        if lowest < COARSE:
+            words = f"number {column + 1} has bits down to 2^{lowest:.0f}: it lies on no lattice, and may be porous."
+            found.append(Finding("floating point", words, flagged=False))
+    return found
+
+
+def _lowest(bits: Floats) -> float:
+    known = bits[~np.isnan(bits)]
+    return float(known.min()) if len(known) else 0.0
+
+
+# Times of calls that tell neighbours apart: a finding of its own, which contradicts no claim about outcomes.
+
+
+def timed(door: Door, pair: Pair, calls: int = 60) -> list[Finding]:
+    """Findings on times of calls, which alternate between both data sets, by Mann and Whitney's test.
+
+    Calls of neighbours differ by one record, so what a call takes in general says little; a rare record for which the
+    release does more work shows.
+    """
+    from scipy.stats import mannwhitneyu
+
+    taken: list[list[float]] = [[], []]
+    for place in range(2 * calls):
+        side = (place + place // 2) % 2
+        taken[side].append(_seconds(door, (pair.left, pair.right)[side]))
+    chance = float(mannwhitneyu(np.array(taken[0]), np.array(taken[1])).pvalue)
+    if chance >= ERROR:
+        return []
+    middles = [float(np.median(each)) for each in taken]
+    words = f"calls take {1000 * middles[0]:.3g} and {1000 * middles[1]:.3g} ms (p = {chance:.1g}), for {pair.name}."
+    return [Finding("timing", words, flagged=False)]
+
+
+def _seconds(door: Door, data: Any) -> float:
+    begun = perf_counter()
+    door.draw(data, 1)
+    return perf_counter() - begun
+
 
 SLOW = 0.002
 """Seconds of a call from which on fewer calls are compared beside the bound, and no times and lattices."""
@@ -25,10 +222,10 @@ def found_beside(door: Door, pair: Pair) -> list[Finding]:
     begun = perf_counter()
     door.draw(pair.left, 1)
     slow = perf_counter() - begun > SLOW
-    found = determinism.beside(door, pair, 14 if slow else determinism.CALLS)
+    found = beside(door, pair, 14 if slow else CALLS)
     if not slow:
-        found += determinism.lattice(door, pair)
-        found += determinism.timed(door, pair)
+        found += lattice(door, pair)
+        found += timed(door, pair)
     return found
 
 

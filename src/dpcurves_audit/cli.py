@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from typer import Argument, Exit, Option
+from typer import Exit
 
 from dpcurves.cli.app import Group, Provided
-from dpcurves.cli.options import NO_GRID, amount, chance, chosen, grid_of, option, perhaps, size, whole
+from dpcurves.cli.options import NO_GRID, amount, argument, chance, chosen, flag, grid_of, option, perhaps, size, whole
 from dpcurves.cli.status import FLAGGED
 from dpcurves.cli.terminal import Misuse, filling, named, say, terminal, waiting
 
@@ -154,18 +154,14 @@ class Calls:
 class Program:
     """A command."""
 
-    command: Annotated[
-        str, Argument(metavar="COMMAND", help="It reads {data}, a CSV file, and writes JSON to {out} or prints it.")
-    ]
+    command: str = argument("COMMAND", "It reads {data}, a CSV file, and writes JSON to {out} or prints it.")
 
 
 @dataclass(frozen=True)
 class Function:
     """A function of a Python package."""
 
-    function: Annotated[
-        str, Argument(metavar="MODULE:FUNCTION", help="It takes data, and gives what it releases; any structure.")
-    ]
+    function: str = argument("MODULE:FUNCTION", "It takes data, and gives what it releases; any structure.")
 
 
 @dataclass(frozen=True)
@@ -196,7 +192,7 @@ def package(function: Function, neighbouring: Neighbouring, said: Said, calls: C
 
     Example: dpcurves audit package opendp_release:count --family values:0:1:8 --epsilon 1
     """
-    from .determinism import forked, new_processes
+    from .auditing import forked, new_processes
     from .door import OneDoor, PackageDoor, function_of
 
     patience = size("patience", calls.patience)
@@ -257,7 +253,7 @@ def _loss(said: Said) -> Any:
 class Whole:
     """Options for an audit of everything."""
 
-    quick: Annotated[bool, Option("--quick", help="In minutes: fewer samples, few pairs, and few faces.")] = False
+    quick: bool = flag("--quick", "In minutes: fewer samples, few pairs, and few faces.")
     only: str | None = perhaps("A,B,...", "Only what has one of these words in its name, or such a door.")
     effort: str = option("TIMES", "So many times the usual seconds and outcomes of each release.", "1")
     confidence: str = option("P", "The confidence of each bound; what is flagged was above its claim twice.", SURE)
@@ -412,12 +408,8 @@ def _is_quick(each: Audited) -> bool:
     )
 
 
-def _commands(names: Iterable[str]) -> dict[str, Command]:
-    return {name: _question(name) for name in names}
-
-
 COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
-    "command": command, "package": package, "self": itself, **_commands(QUESTIONS),
+    "command": command, "package": package, "self": itself, **{name: _question(name) for name in QUESTIONS},
 })  # fmt: skip
 
 PROVIDED = Provided(

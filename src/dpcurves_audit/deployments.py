@@ -24,14 +24,16 @@ from numpy.typing import NDArray
 import dpcurves as dp
 from dpcurves.conversation import ALL, Plan
 from dpcurves.curves.result import CurveWarning
-from dpcurves.ledger import QuestionBudget
+from dpcurves.data import Axis, Categories
+from dpcurves.ledger import Account, Ledger, QuestionBudget
+from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
+from dpcurves.queries import CountQuery, PrefixQuery, Read
 
 from . import family as families
-from .door import Door, OneDoor, as_csv
+from .door import Door, KilledDoor, OneDoor, Publish, as_csv
 from .family import Family
-from .ledgers import KilledDoor, Publish
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 ONE, HALF_RHO = PrivacyLoss.pure(1), PrivacyLoss.zcdp(Fraction(1, 2))
@@ -107,7 +109,6 @@ class StreamDoor:
 
 
 def _streams() -> Iterator[Audited]:
-    from dpcurves.data import Categories
     from dpcurves_streams import mechanisms as own
     from dpcurves_streams.queries import Forest, GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
 
@@ -257,10 +258,10 @@ class AnswersDoor:
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
         from dpcurves_parties.pairs.mechanisms import response_of
-        from dpcurves_parties.pairs.queries import asked_of_pairs
+        from dpcurves_parties.pairs.queries import PairQuery
         from dpcurves_parties.pairs.release import answered
 
-        query: Any = asked_of_pairs(self.plan.query)
+        query: Any = self.plan.query.narrowed(PairQuery)
         pairs = np.tile(query.pairing.pairs(len(data), self.seed), (number, 1))
         both = [{name: np.asarray(data)[pairs[:, place]] for name in self.kernel.columns} for place in (0, 1)]
         response = response_of(query, self.plan.loss)
@@ -277,9 +278,9 @@ class GarbledDoor(AnswersDoor):
         from dpcurves_parties.crypto.two_party import evaluate, garble, together
         from dpcurves_parties.pairs import answers_of_pairs, given_to_answers, response_to
         from dpcurves_parties.pairs.mechanisms import response_of
-        from dpcurves_parties.pairs.queries import asked_of_pairs
+        from dpcurves_parties.pairs.queries import PairQuery
 
-        query: Any = asked_of_pairs(self.plan.query)
+        query: Any = self.plan.query.narrowed(PairQuery)
         pairs = np.tile(query.pairing.pairs(len(data), self.seed), (number, 1))
         response, source = response_of(query, self.plan.loss), Randomness.system()
         values = [{name: np.asarray(data)[pairs[:, place]] for name in self.kernel.columns} for place in (0, 1)]
@@ -336,7 +337,6 @@ class ServersDoor:
     loss: PrivacyLoss
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
-        from dpcurves.mechanisms.lazy_tree import NoiseKey
         from dpcurves_parties.crypto import engine_of_task
         from dpcurves_parties.shares.function_shares import FunctionShares
         from dpcurves_parties.shares.shared_records import Encoding, Reports
@@ -356,9 +356,6 @@ class ServersDoor:
 
 
 def _two_servers() -> Iterator[Audited]:
-    from dpcurves.data import Axis
-    from dpcurves.queries import CountQuery, PrefixQuery, Read
-
     axes = (Axis("x", dp.Grid(0, 1, cells=STEPS)),)
     family = families.values(np.linspace(0, 1, STEPS + 1), adjacency=REPLACE_ONE)
     for name, query in (
@@ -376,7 +373,6 @@ def federation(data: Any) -> Mapping[str, Any]:
     """New sites, each with a part of these records and a ledger, are asked for a histogram by the whole protocol."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from dpcurves.ledger import Ledger
     from dpcurves_sites.secure_sum import Signer
     from dpcurves_sites.site import Federation, Site, Terms
     from dpcurves_sites.trust import SecureSum
@@ -427,11 +423,10 @@ def verification_server(data: Any) -> Mapping[str, Any]:
 
     Its gate, ledger, queue and worker are in this process; no page and no network.
     """
-    from dpcurves.ledger import Account
     from dpcurves_server import MACHINE, Gate, Role
-    from dpcurves_server.counting import Counting
     from dpcurves_server.datasets import Relation, Source
     from dpcurves_server.queue import Queue
+    from dpcurves_server.worker import Counting
 
     with tempfile.TemporaryDirectory() as name, catch_warnings(action="ignore", category=CurveWarning):
         folder = Path(name)

@@ -25,25 +25,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpcurves as dp
+from dpcurves import mechanisms as own
+from dpcurves import queries as asking
 from dpcurves.arguments import Refused
 from dpcurves.conversation import Release, Step
 from dpcurves.curves.result import CurveWarning
+from dpcurves.data import Axis, Grid, Unlisted, Weights, doubling_grid
 from dpcurves.ledger import Allotment, QuestionBudget
-from dpcurves.mechanisms.linear import draws, exact_sums
+from dpcurves.mechanisms import Flat
+from dpcurves.mechanisms.found_names import FoundNames, RankedNames
+from dpcurves.mechanisms.linear import Partition, draws, exact_sums
 from dpcurves.noise.randomness import FleetingMemory, Randomness
 from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
+from dpcurves.queries import CountQuery, Read, ThresholdComparison
 from dpcurves.records import Records, open_records, tabulate
 from dpcurves.session import found_and_converse
 from dpcurves.trust import Central, Curator
 
 from . import family as families
+from .auditing import beside as fresh_calls
+from .auditing import forked, lattice, new_processes, repeats, timed
 from .deployments import ADD_REMOVE, HALF_RHO, ONE, REPLACE_ONE, SITES, Audited, deployments
-from .determinism import beside as fresh_calls
-from .determinism import forked, lattice, new_processes, repeats, timed
-from .door import Door, OneDoor
+from .door import Door, KilledDoor, OneDoor, Publish
 from .family import Family, Pair
 from .feature import Reader
-from .ledgers import KilledDoor, Publish
 from .questions import CAP, COLUMN, LABEL, OTHERS, PLANE, QUESTIONS, SCORE, UNIT, UNLISTED, WEIGHED, Asked, named
 from .report import Finding
 
@@ -372,12 +377,6 @@ def everything() -> Iterator[Audited]:
 
 def _sums() -> Iterator[tuple[str, Any, Any, Any]]:
     """Sums with noise: their names, queries, mechanisms and makers of families."""
-    from dpcurves import mechanisms as own
-    from dpcurves import queries as asking
-    from dpcurves.data import Axis, Grid, Weights
-    from dpcurves.mechanisms.linear import Partition
-    from dpcurves.queries import Read
-
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     cells, prefixes = asking.CountQuery(axis, Read.CELLS), asking.CountQuery(axis, Read.PREFIXES)
     weights, places = Weights("weight", CAP), tuple(range(GRID_CELLS))
@@ -401,10 +400,6 @@ def _sums() -> Iterator[tuple[str, Any, Any, Any]]:
 
 def _choices() -> Iterator[tuple[str, Any, Any, Any]]:
     """Choices, and what else is no sum: their names, queries, mechanisms and makers of families."""
-    from dpcurves import mechanisms as own
-    from dpcurves import queries as asking
-    from dpcurves.data import Axis, Grid, doubling_grid
-
     axis, values = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), families.values
     bounds = asking.CoverageQuery((Axis(COLUMN, doubling_grid(0.125, 2)),), Fraction(9, 10))
     boxes = asking.WorstBoxQuery(axis, (((0, 1),), ((1, 4),), ((0, 4),)), (0, 1, 1))
@@ -422,17 +417,10 @@ def _choices() -> Iterator[tuple[str, Any, Any, Any]]:
 
 
 def _labelled() -> tuple[Any, Any]:
-    from dpcurves.data import Axis, Grid
-
     return dp.Categories(LABEL, (0, 1)), Axis(SCORE, Grid(0, 1, cells=GRID_CELLS))
 
 
 def _mechanisms() -> Iterator[Audited]:
-    from dpcurves import mechanisms as own
-    from dpcurves import queries as asking
-    from dpcurves.data import Axis, Grid, Unlisted
-    from dpcurves.mechanisms.found_names import FoundNames, RankedNames
-
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
@@ -464,8 +452,6 @@ def _mechanisms() -> Iterator[Audited]:
 
 
 def _sites() -> Iterator[Audited]:
-    from dpcurves.data import Axis, Grid
-    from dpcurves.queries import CountQuery, Read
     from dpcurves_sites.trust import SecureSum
 
     model, axis = SecureSum(SITES, 1), Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS))
@@ -479,14 +465,12 @@ def _sites() -> Iterator[Audited]:
 
 def _compared() -> tuple[Any, ...]:
     """Comparisons of counts with thresholds: of one cell, of halves, and of two cells with each other."""
-    from dpcurves.queries import ThresholdComparison
-
     weights = (((1, 0, 0, 0), 0), ((0, 0, 0, 1), 1), ((1, 1, -1, -1), 0), ((0, 0, 1, 1), 0), ((0, 0, 0, 1), 0))
     return tuple(ThresholdComparison(row, threshold) for row, threshold in weights)
 
 
 def _questions() -> Iterator[Audited]:
-    grid = dp.Grid(0, 1, cells=GRID_CELLS)
+    grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
             told = f"{loss}, {neighbours.value}"
@@ -522,7 +506,7 @@ def _lines(neighbours: Neighbours) -> Family:
 
 
 def _faces() -> Iterator[Audited]:
-    grid = dp.Grid(0, 1, cells=GRID_CELLS)
+    grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for name, each in {**QUESTIONS, **(OTHERS if neighbours is REPLACE_ONE else {})}.items():
             door: Door = FaceDoor(f"face of {name}", each.question(grid), ONE, neighbours)
@@ -564,10 +548,6 @@ def _count_face() -> Door:
 
 def beside_bounds() -> Iterator[tuple[str, list[Finding]]]:
     """Repeated noise, numbers on no lattice, and times, of a count, drawn noise, a stream and a report."""
-    from dpcurves.data import Axis, Grid
-    from dpcurves.mechanisms import Flat
-    from dpcurves.queries import CountQuery, Read
-
     pair = families.values(EDGES, adjacency=ADD_REMOVE).pairs[0]
     query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), Read.CELLS)
     doors: dict[str, tuple[Door, Pair]] = {
@@ -575,10 +555,10 @@ def beside_bounds() -> Iterator[tuple[str, list[Finding]]]:
         "noise of a histogram": (NoiseDoor("noise", query, Flat(), ONE, ADD_REMOVE), pair),
     }
     doors |= {each.name: (each.door, each.family.pairs[0]) for each in deployments() if each.name in FRESH}
-    for name, (door, own) in doors.items():
-        shared = forked(door, own)
-        found = [*fresh_calls(door, own), *timed(door, own, 30), *([] if shared is None else [shared])]
-        yield name, found if name == "face of a count" else [*found, *lattice(door, own, 100)]
+    for name, (door, its) in doors.items():
+        shared = forked(door, its)
+        found = [*fresh_calls(door, its), *timed(door, its, 30), *([] if shared is None else [shared])]
+        yield name, found if name == "face of a count" else [*found, *lattice(door, its, 100)]
     repeated = new_processes(f"{__name__}:{one_count.__name__}", pair)
     yield "a count in new processes", [] if repeated is None else [repeated]
     yield "a ledger that is opened again", reopened(pair)

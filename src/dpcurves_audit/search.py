@@ -254,7 +254,7 @@ class Search:
 
     def _round(self, done: int, target: int, error: float, seconds: float) -> Report:
         calls, ends = max(8.0, seconds * self.pace), self.clock() + seconds
-        first = PAIRS[done] if done < len(PAIRS) and not self._is_last(target) else len(self.ranking)
+        first = PAIRS[done] if done < len(PAIRS) and self.used + target < self.most else len(self.ranking)
         pairs = self._screened(self.ranking[:first], target, 0.25 * calls, ends - (1 - SCREENED_BY) * seconds)
         looked = self._looked(pairs, target, 0.25 * calls, ends - (1 - LOOKED_BY) * seconds)
         if not looked:
@@ -331,9 +331,6 @@ class Search:
         a, b = max(1, 2 * len(left) // 5), max(1, 2 * len(right) // 5)
         fitted = scores(left.part(0, a), right.part(0, b), learn=learn)
         return chosen(fitted, left.part(a), right.part(b), self.claim)
-
-    def _is_last(self, target: int) -> bool:
-        return self.used + target >= self.most
 
     # Draws, and what is known of them.
 

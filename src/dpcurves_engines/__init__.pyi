@@ -1,8 +1,7 @@
-from .asking import sql
-from .postgres_engine import checked_postgres
-from .postgres_table import postgres
+from .postgres_engine import checked_postgres, postgres
 from .spark_engine import checked_spark
 from .spark_table import spark, spark_at
+from .statement import sql
 
 __all__ = [
     "checked_postgres", "checked_spark", "postgres", "spark", "spark_at", "sql",

@@ -59,8 +59,22 @@ class Models(Asked):
         return {**found, "at": found["at"] or ()}
 
 
+class Classified(Asked):
+    """Base of options for declared classes, which are those of the label."""
+
+    label: str
+    classes: str
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        from dpcurves.data import Categories
+
+        told = super().told(usual)
+        del told["classes"]
+        return {**told, "label": Categories(self.label, categories("classes", self.classes))}
+
+
 @dataclass(frozen=True)
-class Classes(Asked):
+class Classes(Classified):
     """Options for true classes, and for the scores of each."""
 
     label: str = option("NAME", "The column of true classes.")
@@ -72,12 +86,9 @@ class Classes(Asked):
     groups: str = option("L:U:N", "Public cells of --confidence.", "0:1:10", grid_of)
     model: str = option("TEXT", MODEL, PUBLIC)
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        return _classified(super().told(usual), self.label, self.classes)
-
 
 @dataclass(frozen=True)
-class Ordered(Asked):
+class Ordered(Classified):
     """Options for three ordered classes and a score."""
 
     label: str = option("NAME", "The column of classes.")
@@ -85,9 +96,6 @@ class Ordered(Asked):
     score: str = option("NAME", "The column of scores.")
     grid: str = option("L:U:N", "Public cells of scores.", "0:1:20", grid_of)
     model: str = option("TEXT", MODEL, PUBLIC)
-
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        return _classified(super().told(usual), self.label, self.classes)
 
 
 @dataclass(frozen=True)
@@ -131,7 +139,7 @@ class Learned(Asked):
     """Options for labels, and for features with their bounds."""
 
     label: str = option("NAME", "The column of true labels.")
-    features: list[str] = option("NAME=L:U", "A column of numbers with its bounds; given once for each.")  # noqa: RUF009
+    features: list[str] = option("NAME=L:U", "A column of numbers with its bounds; given once for each.")
     folds: str = option("N", "Into how many folds records are put: 2 to 20.", "2", whole)
     split_by: str | None = perhaps("NAME", "The column of numbers whose hash decides on folds; else all features do.")
     pos_label: str = option("LABEL", "The positive label.", "1", one_label)
@@ -141,13 +149,6 @@ class Learned(Asked):
         from dpcurves.cli.scores import declared
 
         return {**super().told(usual), "features": tuple(declared("features", each) for each in self.features)}
-
-
-def _classified(told: dict[str, Any], label: str, classes: str) -> dict[str, Any]:
-    from dpcurves.data import Categories
-
-    del told["classes"]
-    return {**told, "label": Categories(label, categories("classes", classes))}
 
 
 class NumbersView(ResultView):

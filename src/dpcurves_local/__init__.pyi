@@ -1,12 +1,10 @@
 import dpcurves.queries
 
-from .area_of_bits import First, Road, area_roads
 from .collection import Collection, Inviter, aggregate
 from .device import Kept, Rounding
-from .reported_tree import Coins
-from .second_round import SecondRound, TwoRoundArea, publish, read_task
+from .second_round import First, Road, SecondRound, TwoRoundArea, area_roads, publish, read_task
 from .task import Task, grid_for
-from .trust import Local
+from .trust import Coins, Local
 
 Read = dpcurves.queries.Read
 

@@ -27,16 +27,15 @@ from dpcurves.queries import Read
 from dpcurves.records import open_records
 from dpcurves.session import pay_and_converse, rehearse
 from dpcurves.summaries.kernels import Function, Midpoint
-from dpcurves_local.responses.law import Responses
+from dpcurves_local.tallied import Responses
 from dpcurves_parties.serving.task_document import Document
 
 from .device import ByChance, Kept, Rounding, slot_of
 from .report_file import NAME, Form, Octets, Records, folded, marked
-from .reported_tree import Coins, epsilon_of, ways_of
 from .responses import Hadamard, choose_randomiser
 from .responses.randomiser import Reports
 from .tallied import Tallied
-from .trust import Local, answers_about, contributions, octets
+from .trust import Coins, Local, answers_about, contributions, epsilon_of, octets, ways_of
 
 # The number of cells for reports about a kernel of pairs: more leave less open, with larger noise.
 MOST_CELLS = 2**10

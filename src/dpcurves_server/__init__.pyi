@@ -1,4 +1,4 @@
-from .gate import Gate
+from .front import Gate
 from .remote import Remote
 from .visitors import MACHINE, Right, Role, Subject, Visitor, may
 

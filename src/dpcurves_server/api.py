@@ -1,10 +1,11 @@
-"""Routes of the API for programs, under ``/api/1/``, and their request bodies of bounded depth."""
+"""The API for programs, under ``/api/1/``: serialisers, request bodies of bounded depth, and routes."""
 
 from __future__ import annotations
 
 import json
 from base64 import b64decode
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -12,18 +13,133 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from dpcurves.conversation import Plan
+from dpcurves.ledger import AllowanceBalance, Balance, Remaining, Statement
+from dpcurves.ledger.account import Amount
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.shortcuts import loss_of
 from dpcurves_parties.serving.messages import ProtocolAborted
 
-from . import plain
-from .front import OF_PICTURES
-from .gate import Gate
-from .releases import DRAWN, Answer
+from .datasets import Dataset
+from .declared_columns import columns_to_json
+from .front import OF_PICTURES, Gate
+from .projects import Project
+from .questions import Asked, Planned, as_seen_by, of_loss
+from .releases import DRAWN, Answer, Kept
 from .store import MOST_AT_ONCE, line_of
 from .studio import MADE, of_file, until_drawn, until_made
 from .visitors import Visitor
 
+# Serialisers: plain objects made of what the services return.
+
+
+def of_visitor(who: Visitor) -> dict[str, Any]:
+    """The signed-in account."""
+    return {
+        "name": who.name, "roles": [role.value for role in who.roles], "stewards": sorted(who.stewards),
+        "projects": sorted(who.projects),
+    }  # fmt: skip
+
+
+def of_dataset(dataset: Dataset) -> dict[str, Any]:
+    """Public facts of a dataset."""
+    account = dataset.account
+    return {
+        "name": dataset.name, "version": dataset.version, "relation": dataset.relation.value,
+        "description": dataset.description, "columns": columns_to_json(dataset.columns), "units": dataset.units,
+        "adjacency": account.neighbours.value, "unit": account.unit.column or None,
+        "rows_per_unit": account.unit.records or None, "account": account.dataset, "cap": of_amount(account.limit),
+        "made_at": dataset.made_at,
+    }  # fmt: skip
+
+
+def of_project(project: Project, remaining: Remaining | None) -> dict[str, Any]:
+    """A project, and what is left to who asks."""
+    return {
+        "name": project.name, "dataset": project.dataset, "description": project.description,
+        "people": list(project.people), "made_at": project.made_at, "left": of_remaining(remaining),
+    }  # fmt: skip
+
+
+def of_remaining(remaining: Remaining | None) -> dict[str, Any] | None:
+    """Remaining budgets of the dataset, the project and the analyst. None: no allowance was set yet."""
+    if remaining is None:
+        return None
+    parts: dict[str, Balance | AllowanceBalance] = {
+        "dataset": remaining.account,
+        "project": remaining.project,
+        "analyst": remaining.analyst,
+    }
+    return {"left": of_amount(remaining.left), **{name: of_balance(part) for name, part in parts.items()}}
+
+
+def of_balance(balance: Balance | AllowanceBalance) -> dict[str, Any]:
+    """The spent and the remaining part of a budget."""
+    limit = balance.account.limit if isinstance(balance, Balance) else balance.limit
+    return {"limit": of_amount(limit), "spent": of_amount(balance.spent), "left": of_amount(balance.left)}
+
+
+def of_amount(amount: Amount) -> dict[str, str]:
+    """An amount as digits, in its currency."""
+    return {"amount": amount.digits, "currency": amount.currency.value}
+
+
+def of_asked(who: Visitor, asked: Asked) -> dict[str, Any]:
+    """The status of a question, with the names that its visitor may see; empty if there is none."""
+    asked = as_seen_by(who, asked)
+    return {
+        "id": asked.id, "project": asked.project or None, "dataset": asked.dataset, "version": asked.version,
+        "person": asked.person or None, "question": dict(asked.question), "purpose": asked.purpose,
+        "loss": of_loss(asked.loss), "asked_at": asked.asked_at, "state": asked.state.value,
+        "refusal": asked.refusal, "published": asked.published,
+    }  # fmt: skip
+
+
+def of_planned(who: Visitor, planned: Planned) -> dict[str, Any]:
+    """The cost and the expected error of a question."""
+    return {
+        "id": planned.id, "purpose": str(planned.question), "loss": of_loss(planned.loss), "price": planned.price,
+        "turns": [_of_turn(plan) for plan in planned.plans], "notes": list(planned.notes),
+        "left": of_remaining(planned.remaining), "affordable": planned.is_affordable,
+        "asked": None if planned.asked is None else of_asked(who, planned.asked),
+        "published": [of_asked(who, each) for each in planned.published],
+    }  # fmt: skip
+
+
+def of_model(model: Kept) -> dict[str, Any]:
+    """Facts on a stored model as JSON: its digest, name, owner and date, without its coefficients."""
+    return {"digest": model.digest, "name": model.name, "person": model.person or None, "made_at": model.made_at}
+
+
+def of_statement(statement: Statement) -> dict[str, Any]:
+    """Every charge of an account."""
+    return {
+        "dataset": statement.account.dataset, "cap": of_amount(statement.account.limit),
+        "spent": of_amount(statement.spent), "left": of_amount(statement.left),
+        "grants": [
+            {
+                "request": line.request, "purpose": line.purpose, "loss": of_loss(line.loss),
+                "price": of_amount(line.price), "when": line.when,
+                "project": None if line.member is None else line.member.project,
+                "analyst": None if line.member is None else line.member.analyst,
+            }
+            for line in statement.grants
+        ],
+        "allowances": [
+            {"project": each.project, "analyst": each.analyst, **of_balance(each)} for each in statement.allowances
+        ],
+    }  # fmt: skip
+
+
+def _of_turn(plan: Plan) -> dict[str, Any]:
+    error = float(plan.error)
+    return {
+        "query": type(plan.query).__name__, "loss": of_loss(plan.loss), "made_by": plan.made_by,
+        "error": error if isfinite(error) else None,
+    }  # fmt: skip
+
+
+# Request bodies.
 DEEPEST = 32
 MOST_PARTS = 200_000
 EXAMPLES = [
@@ -156,32 +272,32 @@ class Route(NamedTuple):
 
 def me(who: Who) -> dict[str, Any]:
     """The signed-in account, its roles and its rights."""
-    return plain.of_visitor(who)
+    return of_visitor(who)
 
 
 def datasets(who: Who, gate: Open) -> list[dict[str, Any]]:
     """The present version of each dataset: its public schema, who is protected, and the cap."""
-    return [plain.of_dataset(each) for each in gate.datasets.all(who)]
+    return [of_dataset(each) for each in gate.datasets.all(who)]
 
 
 def dataset_(dataset: str, who: Who, gate: Open) -> dict[str, Any]:
     """Public facts of a dataset."""
-    return plain.of_dataset(gate.datasets.get(who, dataset))
+    return of_dataset(gate.datasets.get(who, dataset))
 
 
 def published(dataset: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """The published answers of a dataset."""
-    return [plain.of_asked(who, each) for each in gate.releases.published(who, dataset)]
+    return [of_asked(who, each) for each in gate.releases.published(who, dataset)]
 
 
 def queue(dataset: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """The question queue of a dataset: for its steward and for auditors."""
-    return [plain.of_asked(who, each) for each in gate.questions.queue(who, dataset)]
+    return [of_asked(who, each) for each in gate.questions.queue(who, dataset)]
 
 
 def statement(dataset: str, who: Who, gate: Open) -> dict[str, Any]:
     """The ledger's charges for a dataset: for its steward and for auditors."""
-    return plain.of_statement(gate.datasets.statement(who, dataset))
+    return of_statement(gate.datasets.statement(who, dataset))
 
 
 def projects(who: Who, gate: Open) -> list[dict[str, Any]]:
@@ -197,34 +313,34 @@ def project_(project: str, who: Who, gate: Open) -> dict[str, Any]:
 def remaining(project: str, who: Who, gate: Open) -> dict[str, Any]:
     """The budget left to an analyst: of the own allowance, of the project's, and of the dataset's cap."""
     found = gate.projects.remaining(who, project)
-    return {"left": plain.of_remaining(found)}
+    return {"left": of_remaining(found)}
 
 
 def plan(project: str, message: QuestionMessage, who: Who, gate: Open) -> dict[str, Any]:
     """The cost of a question and its expected error. Nothing is charged, and no record is read."""
-    return plain.of_planned(who, gate.questions.plan(who, project, message.stored(), message.loss()))
+    return of_planned(who, gate.questions.plan(who, project, message.stored(), message.loss()))
 
 
 def ask(project: str, message: QuestionMessage, response: Response, who: Who, gate: Open) -> dict[str, Any]:
     """Ask. The question is charged once, whoever of the project asks it; its place says where it stands."""
     asked = gate.questions.ask(who, project, message.stored(), message.loss())
     response.headers["Location"] = f"{PREFIX}/questions/{asked.id}"
-    return plain.of_asked(who, asked)
+    return of_asked(who, asked)
 
 
 def questions(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """The questions of a project, the last one first."""
-    return [plain.of_asked(who, each) for each in gate.questions.all(who, project)]
+    return [of_asked(who, each) for each in gate.questions.all(who, project)]
 
 
 def question(id: str, who: Who, gate: Open) -> dict[str, Any]:
     """The status of a question at the last publication time."""
-    return plain.of_asked(who, gate.questions.get(who, id))
+    return of_asked(who, gate.questions.get(who, id))
 
 
 def releases(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """The questions of a project that are answered."""
-    return [plain.of_asked(who, each) for each in gate.releases.all(who, project)]
+    return [of_asked(who, each) for each in gate.releases.all(who, project)]
 
 
 async def release(name: str, who: Who, gate: Open) -> Response:
@@ -252,19 +368,19 @@ def publish(id: str, who: Who, gate: Open) -> None:
 
 def models(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """The models of a project."""
-    return [plain.of_model(each) for each in gate.models.all(who, project)]
+    return [of_model(each) for each in gate.models.all(who, project)]
 
 
 def add_model(project: str, message: ModelMessage, who: Who, gate: Open) -> dict[str, Any]:
     """Hand in a model: coefficients or thresholds as JSON, and no code."""
     require_plain(message.model)
-    return plain.of_model(gate.models.add(who, project, json.dumps(message.model)))
+    return of_model(gate.models.add(who, project, json.dumps(message.model)))
 
 
 def model(project: str, digest: str, who: Who, gate: Open) -> dict[str, Any]:
     """A model, as it stands in questions."""
     kept = gate.models.get(who, project, digest)
-    return {**plain.of_model(kept), "model": dict(kept.stored)}
+    return {**of_model(kept), "model": dict(kept.stored)}
 
 
 def audit(
@@ -304,7 +420,7 @@ ENDINGS: dict[str, tuple[str, Callable[[Answer], str]]] = {
 
 def _project(gate: Gate, who: Visitor, name: str) -> dict[str, Any]:
     found = gate.projects.get(who, name)
-    return plain.of_project(found, gate.projects.remaining(who, name) if name in who.projects else None)
+    return of_project(found, gate.projects.remaining(who, name) if name in who.projects else None)
 
 
 ROUTES = (

@@ -28,13 +28,12 @@ from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, provin
 
 from .api import PREFIX, router_of
 from .forms import Form
-from .front import PER_MINUTE, Front, Shield
-from .gate import Gate
+from .front import PER_MINUTE, Front, Gate, Shield
 from .issuer import Issuer
 from .pages.site import prepare, routes
 from .pages.visits import Site
+from .people import Rate
 from .queue import Does, Queue
-from .sessions import Rate
 from .store import Archive
 from .visitors import MACHINE
 

@@ -98,6 +98,13 @@ def loss_from(epsilon: str | None, rho: str | None) -> PrivacyLoss:
     return loss_of(epsilon, None) if epsilon is not None else loss_of(None, rho)
 
 
+def of_loss(loss: PrivacyLoss) -> dict[str, str | None]:
+    """A loss, exactly."""
+    if loss.epsilon is not None:
+        return {"epsilon": str(loss.epsilon), "rho": None}
+    return {"epsilon": None, "rho": str(loss.rho)}
+
+
 def find_asked(connection: Connection, id: str) -> Asked | None:
     """Look up a question of any analyst; None if there is none."""
     row = connection.execute(WITH_RELEASES.where(QUESTIONS.c.id == id)).first()

@@ -1,25 +1,72 @@
-"""Releases: what was answered, for all of a project, and for everybody once a steward publishes it."""
+"""Releases: answers for all of a project, and for everybody once a steward publishes them; and models of projects."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Lock
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, Select, func, insert, select, update
 
-from dpcurves.curves.result import curve_from_json
+from dpcurves import display
+from dpcurves.curves.result import Covered, curve_from_json
+from dpcurves.data.axis import Predictor
 from dpcurves.ledger import Event
+from dpcurves.ledger.account import LONGEST_NAME
+from dpcurves.models import predictor_from_json
 from dpcurves_parties.serving.messages import ProtocolAborted
 
-from .drawing import csv_of, svg_of
 from .projects import project_for
-from .questions import WITH_RELEASES, Asked, State, asked_of, listed
-from .store import QUESTIONS, RELEASES, Archive, now
+from .questions import WITH_RELEASES, Asked, State, asked_of, listed, person_seen_by
+from .store import MODELS, QUESTIONS, RELEASES, Archive, now
 from .visitors import Right, Subject, Visitor, may, require, unknown
 
+# The picture and the table of an answer: post-processing, made once nobody waits for something to be counted.
+LEVEL = 0.95
+FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
+"""First characters of texts that spreadsheets read as formulas."""
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+DRAWING = Lock()
+"""Settings of the drawing library are those of the process: one picture at a time."""
+
+
+def svg_of(curve: Any, title: str = "", **ways: Any) -> str:
+    """The picture, by itself, in ways that its `plot` knows; with a title, if there is one."""
+    with DRAWING:
+        axes = curve.plot(ax=display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE)), **ways)
+        return display.svg_text(display.entitle(axes, title) if title else axes)
+
+
+def csv_of(curve: Any) -> str:
+    """The numbers, with both ends at level 0.95 where it has intervals or a band. No text in it is a formula."""
+    import narwhals as nw
+
+    frame = curve.to_frame(level=LEVEL) if isinstance(curve, Covered) else curve.to_frame()
+    table = nw.from_native(frame)
+    texts = [name for name, kind in table.schema.items() if not kind.is_numeric() and kind != nw.Boolean]
+    own = table.implementation
+    plain = [nw.new_series(name, _plain(table[name].to_list()), nw.String, backend=own) for name in texts]
+    return str(table.with_columns(*plain).rename({name: inert(name) for name in table.columns}).write_csv())
+
+
+def inert(text: str) -> str:
+    """A text that no program works out: an apostrophe stands before it where one might.
+
+    >>> inert("=1+1"), inert("-60"), inert("UA")
+    ("'=1+1", '-60', 'UA')
+    """
+    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
+
+
+def _plain(values: Sequence[Any]) -> list[str | None]:
+    return [None if each is None else inert(str(each)) for each in values]
+
+
+# Answers, as those who may see them get them.
 DRAWN = frozenset({"svg", "csv", "html"})
 """Forms of an answer that workers make, or that hold what they make."""
 _HERE = BoundedSemaphore(1)
@@ -163,3 +210,151 @@ def _release(row: Row[Any]) -> Answer:
 
 def _may_see(who: Visitor, asked: Asked) -> bool:
     return may(who, Right.SEE_RELEASES, asked.subject) or (asked.published and may(who, Right.SEE_PUBLISHED))
+
+
+# Models that analysts hand in: JSON of coefficients and thresholds, and no code.
+
+
+MOST_KEPT = 1000
+"""Models of one project."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A model of a project.
+
+    Attributes:
+        digest: The SHA-256 of all that it is made of.
+        name: What it is called.
+        person: Who handed it in; empty where the visitor may not see it.
+        made_at: When.
+        text: All of it, as JSON.
+    """
+
+    digest: str
+    name: str
+    person: str
+    made_at: str
+    text: str
+
+    @property
+    def predictor(self) -> Predictor:
+        """The model, as it stands in questions."""
+        return predictor_from_json(self.text)
+
+    @property
+    def stored(self) -> Mapping[str, Any]:
+        """The model as plain objects: what a question takes as its score."""
+        return self.predictor.to_object()
+
+
+@dataclass(frozen=True, slots=True)
+class ByName(Mapping[str, Predictor]):
+    """The models of a project by their names. One is read when it is looked up, and no other.
+
+    Attributes:
+        archive: Where they lie.
+        project: Whose they are.
+        names: What they are called, in the order in which they were handed in.
+    """
+
+    archive: Archive
+    project: str
+    names: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Predictor:
+        row = self.archive.read(lambda connection: connection.execute(_named(self.project, name)).first())
+        if row is None:
+            raise KeyError(name)
+        return _kept(row).predictor
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+class Models:
+    """Keeps the models of projects."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def add(self, who: Visitor, project: str, text: str) -> Kept:
+        """Keep a model, unless it is there already.
+
+        Raises:
+            ProtocolAborted: they are not in the project, or it has too many models, or another one of this name.
+            ValueError: it is no model; one line names what is wrong.
+        """
+        found = project_for(self._archive, who, project, Right.ASK)
+        model = predictor_from_json(text)
+        facts = {
+            "project": project, "digest": model.digest, "name": model.name, "model": model.to_json(),
+            "person": who.name, "made_at": now(),
+        }  # fmt: skip
+
+        def work(connection: Connection) -> Kept:
+            kept = _model(connection, project, model.digest)
+            if kept is not None:
+                return kept
+            if connection.execute(_named(project, model.name)).first() is not None:
+                raise ProtocolAborted("model", "the project has another one of this name: give this one its own", 409)
+            count = select(func.count()).select_from(MODELS).where(MODELS.c.project == project)
+            if connection.execute(count).scalar_one() >= MOST_KEPT:
+                raise ProtocolAborted("models", f"at most {MOST_KEPT} of a project are kept", 409)
+            connection.execute(insert(MODELS), facts)
+            return Kept(model.digest, model.name, who.name, facts["made_at"], facts["model"])
+
+        words = f"{model.name} {model.digest[:16]}: {project}"[:LONGEST_NAME]
+        return self._archive.enter(Event(who.name, "handed in model", words, found.dataset), work)
+
+    def get(self, who: Visitor, project: str, digest: str) -> Kept:
+        """Look up a model. Raises `ProtocolAborted`: there is none, or it is not theirs to see."""
+        of = project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
+        found = self._archive.read(lambda connection: _model(connection, project, digest))
+        if found is None:
+            raise unknown("model")
+        return _seen(who, found, of)
+
+    def named(self, who: Visitor, project: str) -> ByName:
+        """The models of a project by their names, each read when it is looked up.
+
+        Raises:
+            ProtocolAborted: there is no such project, or it is not theirs to see.
+        """
+        project_for(self._archive, who, project, Right.SEE_QUESTIONS)
+        names = select(MODELS.c.name).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
+        found = self._archive.read(lambda connection: connection.execute(names).scalars().all())
+        return ByName(self._archive, project, tuple(dict.fromkeys(map(str, found))))
+
+    def all(self, who: Visitor, project: str) -> tuple[Kept, ...]:
+        """The models of a project, in the order in which they were handed in.
+
+        Raises:
+            ProtocolAborted: there is no such project, or it is not theirs to see.
+        """
+        of = project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
+        query = select(MODELS).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
+        rows = self._archive.read(lambda connection: connection.execute(query).all())
+        return tuple(_seen(who, _kept(row), of) for row in rows)
+
+
+def _named(project: str, name: str) -> Select[Any]:
+    """The model of a name; of several, which development versions took in, the last one."""
+    mine = select(MODELS).filter_by(project=project, name=name)
+    return mine.order_by(MODELS.c.made_at.desc(), MODELS.c.digest.desc()).limit(1)
+
+
+def _model(connection: Connection, project: str, digest: str) -> Kept | None:
+    row = connection.execute(select(MODELS).filter_by(project=project, digest=digest)).first()
+    return None if row is None else _kept(row)
+
+
+def _seen(who: Visitor, model: Kept, of: Subject) -> Kept:
+    return replace(model, person=person_seen_by(who, model.person, of))
+
+
+def _kept(row: Row[Any]) -> Kept:
+    return Kept(row.digest, row.name, row.person, row.made_at, row.model)

@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, Table, Text, select
 from dpcurves.arguments import Refused
 from dpcurves.ledger import Entered, Event, Ledger, Verified
 from dpcurves.ledger.chain import EVENTS, Database, make_tables
-from dpcurves_parties.serving.database import Result, Work
+from dpcurves_parties.serving.database import Result, Work, keys, number, numbered, octets, texts
 from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
 
 from .visitors import NOTHING, Right, Subject, Visitor, require
@@ -22,61 +22,43 @@ from .visitors import NOTHING, Right, Subject, Visitor, require
 #
 # Nothing of a record stands in them. Passwords, sessions and tokens stand as hashes.
 METADATA = sql.MetaData()
-
-
-def _keys(*names: str) -> list[Column[str]]:
-    return [Column(name, Text, primary_key=True) for name in names]
-
-
-def _texts(*names: str) -> list[Column[str]]:
-    return [Column(name, Text, nullable=False) for name in names]
-
-
-def _number(name: str) -> Column[int]:
-    return Column(name, BigInteger, nullable=False)
-
-
-def _version() -> Column[int]:
-    return Column("version", BigInteger, primary_key=True, autoincrement=False)
-
-
 # Passwords are hashed by Argon2id.
 PEOPLE = Table(
-    "dpcurves_people", METADATA, *_keys("name"), *_texts("password"), Column("locked", sql.Boolean, nullable=False),
-    *_texts("made_at"),
+    "dpcurves_people", METADATA, *keys("name"), *texts("password"), Column("locked", sql.Boolean, nullable=False),
+    *texts("made_at"),
 )  # fmt: skip
 # The dataset is that of a steward; else it is empty.
-ROLES = Table("dpcurves_roles", METADATA, *_keys("person", "role", "dataset"))
+ROLES = Table("dpcurves_roles", METADATA, *keys("person", "role", "dataset"))
 # As whom another authority knows people: what it calls them says nothing of what another one does.
-SUBJECTS = Table("dpcurves_subjects", METADATA, *_keys("issuer", "subject"), *_texts("person"))
+SUBJECTS = Table("dpcurves_subjects", METADATA, *keys("issuer", "subject"), *texts("person"))
 # Sessions and tokens end so many seconds after the beginning of 1970.
 SESSIONS = Table(
-    "dpcurves_sessions", METADATA, *_keys("digest"), *_texts("person", "csrf", "made_at"), _number("ends"),
+    "dpcurves_sessions", METADATA, *keys("digest"), *texts("person", "csrf", "made_at"), number("ends"),
     sql.Index("dpcurves_sessions_of_person", "person"),
 )  # fmt: skip
 TOKENS = Table(
-    "dpcurves_tokens", METADATA, *_keys("digest"), Column("id", Text, nullable=False, unique=True),
-    *_texts("person", "project", "label", "made_at"), _number("ends"),
+    "dpcurves_tokens", METADATA, *keys("digest"), Column("id", Text, nullable=False, unique=True),
+    *texts("person", "project", "label", "made_at"), number("ends"),
     sql.Index("dpcurves_tokens_of_person", "person"),
 )  # fmt: skip
 # The account is one of the ledger; the source (JSON) says where the records lie, and is shown to nobody; the columns
 # (JSON) are the public schema.
 DATASETS = Table(
-    "dpcurves_datasets", METADATA, *_keys("name"), _version(), *_texts("account", "relation", "source", "columns"),
-    Column("units", BigInteger), *_texts("description", "made_at"),
+    "dpcurves_datasets", METADATA, *keys("name"), *numbered("version"),
+    *texts("account", "relation", "source", "columns"), Column("units", BigInteger), *texts("description", "made_at"),
 )  # fmt: skip
-PROJECTS = Table("dpcurves_projects", METADATA, *_keys("name"), *_texts("dataset", "description", "made_at"))
-MEMBERS = Table("dpcurves_members", METADATA, *_keys("project", "person"))
-MODELS = Table("dpcurves_models", METADATA, *_keys("project", "digest"), *_texts("name", "model", "person", "made_at"))
+PROJECTS = Table("dpcurves_projects", METADATA, *keys("name"), *texts("dataset", "description", "made_at"))
+MEMBERS = Table("dpcurves_members", METADATA, *keys("project", "person"))
+MODELS = Table("dpcurves_models", METADATA, *keys("project", "digest"), *texts("name", "model", "person", "made_at"))
 # The queue. What stands in `state` is what was done; everybody is shown `shown`, which follows on the public clock. The
 # id is that of the question, and of its release; the ledger has it under `request`, which may pay for several
 # questions; `same` is what questions have in common that one release answers.
 QUESTIONS = Table(
     "dpcurves_questions", METADATA, Column("number", sql.Integer, primary_key=True, autoincrement=True),
-    Column("id", Text, nullable=False, unique=True), *_texts("request", "project", "dataset"), _number("version"),
-    *_texts("person", "question", "purpose", "same"), Column("epsilon", Text), Column("rho", Text),
-    *_texts("asked_at", "state", "shown"), Column("refusal", Text), Column("worker", Text),
-    Column("claimed", BigInteger), _number("tries"),  # claimed: seconds since 1970
+    Column("id", Text, nullable=False, unique=True), *texts("request", "project", "dataset"), number("version"),
+    *texts("person", "question", "purpose", "same"), Column("epsilon", Text), Column("rho", Text),
+    *texts("asked_at", "state", "shown"), Column("refusal", Text), Column("worker", Text),
+    Column("claimed", BigInteger), number("tries"),  # claimed: seconds since 1970
     CheckConstraint("state IN ('queued', 'paid', 'counted', 'answered', 'refused')", name="dpcurves_known_state"),
     sql.Index("dpcurves_questions_by_state", "state", "number"),
     sql.Index("dpcurves_questions_of_project", "project", "number"),
@@ -84,13 +66,13 @@ QUESTIONS = Table(
 # The id is that of the question; picture and table are empty as long as they are not drawn; the facts (JSON) are those
 # of its HTML summary.
 RELEASES = Table(
-    "dpcurves_releases", METADATA, *_keys("id"), *_texts("curve", "svg", "csv", "facts"),
+    "dpcurves_releases", METADATA, *keys("id"), *texts("curve", "svg", "csv", "facts"),
     Column("published_at", Text), Column("published_by", Text),
 )  # fmt: skip
 # The statement says how private the table is, which is packed as Parquet.
 SYNTHETIC = Table(
-    "dpcurves_synthetic_tables", METADATA, *_keys("dataset"), _version(), *_texts("statement"),
-    Column("packed", sql.LargeBinary, nullable=False), *_texts("made_at"),
+    "dpcurves_synthetic_tables", METADATA, *keys("dataset"), *numbered("version"), *texts("statement"),
+    *octets("packed"), *texts("made_at"),
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -14,14 +15,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from io import BytesIO
 from math import prod
+from traceback import extract_tb
 from typing import IO, Any, cast
 from warnings import catch_warnings
 
 import numpy as np
 import pyarrow as pa
 from fastapi.concurrency import run_in_threadpool
+from pyarrow import parquet
 
+from dpcurves.arguments import Named
 from dpcurves.curves.comparison import MEASURES
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.curves.result import Covered, CurveWarning, curve_from_json
@@ -34,13 +39,11 @@ from dpcurves.privacy import Neighbours
 from dpcurves.publication import together
 from dpcurves.session import Session
 from dpcurves.shortcuts import compare
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolAborted, leave_no_image
 
 from .declared_columns import columns_from_json, columns_to_json, dummy_table
-from .drawing import DRAWING, LEVEL, svg_of
-from .plain import of_loss
-from .questions import Planned, columns_of, loss_from
-from .releases import Answer, Releases
+from .questions import Planned, columns_of, loss_from, of_loss
+from .releases import DRAWING, LEVEL, Answer, Releases, svg_of
 from .synthetic import Recent, Synthetic, rows_of
 
 # Pictures that cost nothing: questions tried on public tables, and curves beside those of synthetic ones.
@@ -321,7 +324,7 @@ class Studio:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._end()
-            command = [sys.executable, "-m", "dpcurves_server.artist"]
+            command = [sys.executable, "-m", "dpcurves_server.studio"]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self._has = ""
         return self._process
@@ -373,3 +376,46 @@ async def until_made(coming: Future[Drawn]) -> Drawn:
         if coming.cancelled():
             raise ProtocolAborted("picture", NO_PICTURE, 503) from None
         raise
+
+
+# The process that draws sketches and comparisons: facts and public tables come in, pictures go out.
+#
+# It has no store and is told of none: it can open no records. It ends with its standard input.
+
+
+BEHIND = 15
+"""Steps of niceness by which sketches stand behind who serves, and behind workers."""
+
+
+def main() -> None:
+    """Draw until standard input ends: a line of JSON for each picture, and the table where it is another one."""
+    leave_no_image()
+    if hasattr(os, "nice"):
+        os.nice(BEHIND)
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
+    svg_text(headless_axes())
+    table: Any = None
+    while line := sys.stdin.buffer.readline():
+        facts = json.loads(line)
+        if facts["octets"]:
+            table = parquet.read_table(BytesIO(sys.stdin.buffer.read(facts["octets"])))
+        answers.write(json.dumps(answer(facts, table if facts["has_table"] else None)).encode() + b"\n")
+        answers.flush()
+
+
+def answer(facts: Facts, table: Any | None) -> Facts:
+    """The picture as plain objects, or why there is none: all that it could be made from may be seen by who asked."""
+    try:
+        found = drawn(facts, table)
+    except Named as error:
+        return {"wrong": str(error)}
+    except Exception as error:
+        last = extract_tb(error.__traceback__)[-1]
+        print(f"dpcurves artist: {type(error).__name__} in {last.name}", file=sys.stderr, flush=True)
+        return {"wrong": ""}
+    return {"svg": found.svg, "verdict": found.verdict, "differs": found.differs, "file": found.file}
+
+
+if __name__ == "__main__":
+    main()

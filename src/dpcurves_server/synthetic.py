@@ -16,9 +16,8 @@ from sqlalchemy import Connection, Row, delete, insert, select
 from dpcurves.ledger import Event
 from dpcurves.ledger.account import require_name
 
-from . import packing
 from .datasets import Dataset
-from .declared_columns import MOST_ROWS, USUAL_ROWS, dummy_table
+from .declared_columns import MOST_ROWS, USUAL_ROWS, dummy_table, packed
 from .store import SYNTHETIC, Archive, now
 from .visitors import Right, Subject, Visitor, require
 
@@ -131,14 +130,14 @@ class SyntheticTables:
         """
         require(who, Right.PUT_SYNTHETIC, Subject(dataset.name))
         require_name("statement", statement)
-        packed = packing.packed(table, dataset.columns)
+        whole = packed(table, dataset.columns)
         mine = {"dataset": dataset.name, "version": dataset.version}
 
         def work(connection: Connection) -> None:
             connection.execute(delete(SYNTHETIC).filter_by(**mine))
-            connection.execute(insert(SYNTHETIC), {**mine, "statement": statement, "packed": packed, "made_at": now()})
+            connection.execute(insert(SYNTHETIC), {**mine, "statement": statement, "packed": whole, "made_at": now()})
 
-        about = f"version {dataset.version}: {sha256(packed).hexdigest()[:16]}"
+        about = f"version {dataset.version}: {sha256(whole).hexdigest()[:16]}"
         event = Event(who.name, "put a synthetic table beside", about, dataset.name)
         self._archive.enter(event, work)
 

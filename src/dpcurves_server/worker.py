@@ -1,19 +1,138 @@
-"""A worker as a process: told by its standard input that there is something to do, and that the server has ended."""
+"""Workers: steps that charge, count and draw, and a process that takes them until its standard input ends."""
 
 from __future__ import annotations
 
 import os
 import select
 import sys
+import warnings
 from traceback import extract_tb
 
-from dpcurves.arguments import Named
+from sqlalchemy import Connection
+
+from dpcurves.arguments import Named, Refused
+from dpcurves.conversation import UnsupportedQuery
+from dpcurves.curves import CurveWarning
+from dpcurves.curves.result import curve_from_json
 from dpcurves.display import headless_axes, svg_text
+from dpcurves.ledger import BudgetExceeded, Grant
+from dpcurves.ledger.account import NoAllowance
+from dpcurves.ledger.verification import receipt_of
+from dpcurves.session import Session
 from dpcurves_parties.serving.messages import leave_no_image
 
-from .counting import PUBLIC, Counting
-from .queue import Does
+from .datasets import Dataset, Datasets
+from .projects import HasGone, Projects
+from .questions import State, question_id, request_id
+from .queue import Does, Job, Overtaken, Queue
+from .releases import csv_of, svg_of
+from .store import Archive
+from .visitors import MACHINE
 
+UNREADABLE = "the records can not be read now"
+
+
+class Changed(Refused):
+    """A row of the queue that is not what was asked."""
+
+
+PUBLIC = (BudgetExceeded, NoAllowance, UnsupportedQuery, Changed, HasGone)
+"""Errors that were made from public facts alone. All others may speak of what records have, and nobody hears them."""
+
+
+class Counting:
+    """Works on questions, one at a time. It is the part of a server that opens records, and has no ear for people.
+
+    Formal guarantees: a question is charged before a record is read for it, and what was paid is answered: whatever
+    fails after the charge is tried again under the same grant, whose stored numbers stay as they are. Who charges alone
+    counts nothing: when a question is charged does not depend on how long others are counted.
+
+    Args:
+        url: The store.
+        worker: What it is called: no other process has this name, before or after.
+        does: The parts of the work that are its own.
+    """
+
+    def __init__(self, url: str, worker: str, does: Does = Does.ALL) -> None:
+        self._archive, self._worker, self._does = Archive(url), worker, does
+        self._datasets, self._queue = Datasets(self._archive), Queue(self._archive)
+        self._projects = Projects(self._archive)
+        self._sessions: dict[tuple[str, int], Session] = {}
+        self._left: set[str] = set()
+
+    def step(self) -> bool:
+        """Work on the next question; where there is none, draw what is not drawn yet. Whether there was anything."""
+        job = self._queue.claim(self._worker, self._does)
+        if job is not None:
+            self._work(job)
+        return job is not None or (self._does is not Does.CHARGES and self._drawn())
+
+    def _drawn(self) -> bool:
+        """Draw one answer that nobody draws yet, if there is one. One that fails is left to whoever looks at it."""
+        waiting = (each for each in self._queue.undrawn() if each not in self._left)
+        chosen = next((each for each in waiting if self._queue.claim_drawing(self._worker, each)), None)
+        if chosen is None:
+            return False
+        self._left.add(chosen)
+        curve = curve_from_json(self._queue.curve(chosen))
+        self._queue.drawn(chosen, svg_of(curve), csv_of(curve))
+        return True
+
+    def _work(self, job: Job) -> None:
+        try:
+            dataset = self._datasets.get(MACHINE, job.dataset, job.version)
+            request = request_id(job.member, dataset, job.question, job.loss)
+            if (request, question_id(request, job.question)) != (job.request, job.id):
+                raise Changed("question", "it is not what was asked under this request; ask again")
+            session = self._session(dataset)
+            about = f"version {job.version}"
+            grant = session.charge_for(job.member, job.question, job.loss, about, lambda one: self._allowed(one, job))
+        except Overtaken:
+            return
+        except Named as error:
+            # it was charged, or may have been: again, later
+            if job.state is State.PAID or receipt_of(error) is not None:
+                self._queue.failed(job)
+                raise
+            self._queue.refused(job, str(error) if isinstance(error, PUBLIC) else UNREADABLE)
+            return
+        self._queue.paid(job)
+        if self._does is Does.CHARGES:
+            self._queue.give_back(job)
+        else:
+            self._count(job, dataset, session, grant)
+
+    def _allowed(self, connection: Connection, job: Job) -> None:
+        """Refuse what may not be charged any more, in the transaction that charges."""
+        self._queue.require_claim(connection, job)
+        self._projects.require_asking(connection, job.member)
+
+    def _count(self, job: Job, dataset: Dataset, session: Session, grant: Grant) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CurveWarning)  # notes stand on the curve
+                curve = session.answered(job.question, grant)
+        except Exception:
+            # Open the records anew next time: an engine may have been away.
+            self._sessions.pop((dataset.name, dataset.version)).close()
+            self._queue.failed(job)
+            raise
+        self._queue.counted(job.id, curve.to_json(), curve.summary_facts())
+
+    def _session(self, dataset: Dataset) -> Session:
+        key = (dataset.name, dataset.version)
+        if key not in self._sessions:
+            source, account = self._datasets.source(MACHINE, *key), dataset.account
+            unit = account.unit
+            self._sessions[key] = Session(
+                source.records(), budget=account.cap, adjacency=account.neighbours, ledger=self._archive.ledger,
+                unit=unit.column or None, rows_per_unit=unit.records if unit.column and unit.is_bounded else None,
+                dataset=account.dataset, units=dataset.units, delimiter=source.delimiter,
+            )  # fmt: skip
+        return self._sessions[key]
+
+
+# The process: told by its standard input that there is something to do, and that the server has ended.
 PATIENCE = 0.2
 """Seconds between polls, where nobody says that there is something to do: so of what was charged nobody does."""
 

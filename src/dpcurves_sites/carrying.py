@@ -13,12 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition, Thread
 from types import MappingProxyType
-from typing import Annotated
-
-from typer import Option
 
 from dpcurves.arguments import ProtocolAborted
-from dpcurves.cli.options import chosen
+from dpcurves.cli.options import chosen, option
 from dpcurves.cli.terminal import say, terminal
 
 from .carrier import OVER, SITE_PATIENCE, packed, received, unpacked
@@ -223,10 +220,10 @@ EXECUTOR = """{
 class Carrying:
     """Options of those who carry."""
 
-    by: Annotated[str, Option(help="Who carries: flower or nvflare.", metavar="WHO")]
-    task: Annotated[str, Option(help="The task document, where the coordinator runs.", metavar="FILE")]
-    out: Annotated[str, Option(help="A new folder for what they run.", metavar="FOLDER")]
-    address: Annotated[str, Option(help="Where Flower's SuperLink is reached.", metavar="HOST:PORT")] = "127.0.0.1:8000"
+    by: str = option("WHO", "Who carries: flower or nvflare.")
+    task: str = option("FILE", "The task document, where the coordinator runs.")
+    out: str = option("FOLDER", "A new folder for what they run.")
+    address: str = option("HOST:PORT", "Where Flower's SuperLink is reached.", "127.0.0.1:8000")
 
 
 def carry(carrying: Carrying) -> None:

@@ -2,126 +2,212 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
-
-from typer import Argument, Option
+from typing import TYPE_CHECKING, Any
 
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.app import Group, Provided
+from dpcurves.cli.ask_file import deliver, delivering, quietly
+from dpcurves.cli.columns import ALPHA
 from dpcurves.cli.one_table import through
-from dpcurves.cli.options import Price, Promise, SourceOptions, chosen, whole
-from dpcurves.cli.terminal import Misuse, say, terminal
+from dpcurves.cli.options import Price, Promise, SourceOptions, argument, chosen, option, perhaps, whole
+from dpcurves.cli.output import InputFile, Output, View
+from dpcurves.cli.studies import CHANCE, show_plans
+from dpcurves.cli.terminal import Misuse, PerhapsKept, say, tell, terminal, waiting
 from dpcurves_parties.serving.watching import Watching
 
-from .asking import AskTerms, FederationFile, PlanTerms, statement
 from .carrying import carry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpcurves.cli.options import Command
+    from dpcurves.curves import Question
 
     from .remote import Approved
+    from .task import FederationTask
+
+# Commands that ask the sites of a task: questions to one table, with terms of a federation in place of a file's.
+ASSUMED = "Assumed: each site counts its own records and tells the truth; it could move sums by any amount"
+
+
+@dataclass(frozen=True)
+class FederationFile:
+    """Option for the task document."""
+
+    task: str = option("FILE", "The task document.")
+
+    def read(self) -> FederationTask:
+        """The task."""
+        from .task import FederationTask
+
+        return FederationTask.read(self.task)
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Options of an analyst who asks."""
+
+    ticket: str = option("FILE", "The analyst's ticket; its key lies beside it.")
+    request_id: str | None = perhaps(
+        "ID", "A name for this request: the same question under it is answered alike, for nothing."
+    )
+    patience: str = option("SECONDS", "How long the coordinator may be away.", "60")
+
+
+@dataclass(frozen=True)
+class AskTerms:
+    """Terms of a question that all sites answer: the task, a privacy loss, and who asks."""
+
+    file: FederationFile
+    price: Price
+    asker: Asker
+
+    def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
+        """Ask all sites, write what `output` names, and say who had to be trusted."""
+        from dpcurves_parties.serving.task_document import Role, Ticket
+
+        from .remote import RemoteFederation
+        from .task import read_key
+
+        ticket = Path(self.asker.ticket)
+        output.require_apart(InputFile("the task document", Path(self.file.task)), InputFile("the ticket", ticket))
+        output.require_writable()
+        task, loss, request = self.file.read(), self.price.loss(), self.asker.request_id or secrets.token_hex(8)
+        key, patience = read_key(ticket.with_name(f"{ticket.name}.key")), whole("patience", self.asker.patience)
+        with RemoteFederation(task, Ticket.read(ticket, Role.ANALYST), key, patience) as federation:
+            federation.plan(question, loss)  # refused: nobody was asked
+            with _told(request), waiting("the sites count"), quietly():
+                curve: Any = federation.ask(question, loss, request)
+        with _told(request), delivering() as part:
+            written = deliver(part, question, curve, view, output)
+            with part():
+                say(
+                    output.terminal(), f"mechanism: {curve.privacy.mechanism}", f"trust: {curve.privacy.trust}",
+                    *assumed(task), *(f"written: {name}" for name in written),
+                    f"request: {request} (the same question under this --request-id is free)",
+                )  # fmt: skip
+            for note in curve.notes:
+                tell(note)
+
+
+@contextmanager
+def _told(request: str) -> Iterator[None]:
+    """Report a failure together with the request id: sites may have charged before."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        raise PerhapsKept(error, request) from None
+
+
+@dataclass(frozen=True)
+class PlanTerms:
+    """Terms of a question that is planned, but not asked: the task, and a privacy loss."""
+
+    file: FederationFile
+    price: Price
+
+    def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
+        """Print the privacy loss of each site and the expected errors, and how approved questions name this one."""
+        from .remote import fingerprint_of
+
+        task, loss = self.file.read(), self.price.loss()
+        plans = task.terms.rehearsed(question, loss)
+        show_plans(question, loss, task.terms.adjacency, plans)
+        for alpha in {plan.law.alpha(CHANCE) for plan in plans}:
+            if not isnan(alpha):
+                say(terminal(), f"{ALPHA}: {alpha:.4g}")
+        say(terminal(), f"question: {fingerprint_of(question)}", f"trust: {task.model}")
+
+
+def assumed(task: FederationTask) -> tuple[str, ...]:
+    """What is not proved, in lines for people."""
+    if task.most_rows is None:
+        return (ASSUMED,)
+    return (ASSUMED, f"Promised by each site, and unproved: at most {task.most_rows} records")
+
+
+def statement(task: FederationTask) -> tuple[str, ...]:
+    """Lines for people on what a task promises."""
+    model, roster = task.model, task.terms.roster
+    columns = ", ".join(f"{name} ({kind.value})" for name, kind in task.columns.items())
+    return (
+        f"Task {task.name!r} of {', '.join(member.name for member in task.members)}; its hash is {task.hash}",
+        f"Promise: each site spends at most {task.budget}, for {task.unit}, under {task.neighbours.value},"
+        f" against the coordinator together with {model.tolerated - model.absent} sites",
+        f"Noise: {model.price} of one curator's variance; {roster.may_fail} sites may fail once their vectors are sent",
+        *([f"Columns: {columns}"] if columns else []),
+        *assumed(task),
+    )
 
 
 @dataclass(frozen=True)
 class SiteFolder:
     """Options of a new site: its folder, its name, and its public size."""
 
-    folder: Annotated[str, Argument(metavar="FOLDER", help="Where its key is kept; made if it is not there.")]
-    name: Annotated[str, Option(help="Its name for people to read.", metavar="NAME")]
-    units: Annotated[
-        str | None, Option(help="Under replace-one: how many units its table has, in public.", metavar="N")
-    ] = None
+    folder: str = argument("FOLDER", "Where its key is kept; made if it is not there.")
+    name: str = option("NAME", "Its name for people to read.")
+    units: str | None = perhaps("N", "Under replace-one: how many units its table has, in public.")
 
 
 @dataclass(frozen=True)
 class Sites:
     """Options of a new task: its sites, how many are tolerated, and its files."""
 
-    sites: Annotated[str, Option(help="Files site.json of all sites, with commas between.", metavar="FILE,...")]
-    coordinator: Annotated[str, Option(help="The coordinator's server.json: dpcurves task identity.", metavar="FILE")]
-    out: Annotated[str, Option(help="The task document: a new file.", metavar="FILE")]
-    tickets: Annotated[str, Option(help="A folder for tickets, and keys of analysts.", metavar="FOLDER")]
-    tolerated: Annotated[
-        str, Option(help="How many sites may collude with the coordinator, or be left out of a sum.", metavar="C")
-    ]
-    absent: Annotated[
-        str, Option(help="How many of these may be left out of a sum when they do not answer.", metavar="A")
-    ] = "0"
-    sites_per_unit: Annotated[
-        str, Option(help="The most sites that hold records of one unit: the noise grows with it.", metavar="K")
-    ] = "1"
-    analysts: Annotated[str, Option(help="How many analysts there are.", metavar="N")] = "1"
-    columns: Annotated[
-        str | None,
-        Option(
-            help="The columns that each site has to hold, and that questions may ask of: age:number,sex:category.",
-            metavar="NAME:KIND,...",
-        ),
-    ] = None
-    most_rows: Annotated[
-        str | None,
-        Option(
-            help="The most records that each site says it has: sites check it at home, nothing proves it.", metavar="N"
-        ),
-    ] = None
-    name: Annotated[str, Option(help="A name for people to read.", metavar="NAME")] = "federation"
+    sites: str = option("FILE,...", "Files site.json of all sites, with commas between.")
+    coordinator: str = option("FILE", "The coordinator's server.json: dpcurves task identity.")
+    out: str = option("FILE", "The task document: a new file.")
+    tickets: str = option("FOLDER", "A folder for tickets, and keys of analysts.")
+    tolerated: str = option("C", "How many sites may collude with the coordinator, or be left out of a sum.")
+    absent: str = option("A", "How many of these may be left out of a sum when they do not answer.", "0")
+    sites_per_unit: str = option("K", "The most sites that hold records of one unit: the noise grows with it.", "1")
+    analysts: str = option("N", "How many analysts there are.", "1")
+    columns: str | None = perhaps(
+        "NAME:KIND,...",
+        "The columns that each site has to hold, and that questions may ask of: age:number,sex:category.",
+    )
+    most_rows: str | None = perhaps(
+        "N", "The most records that each site says it has: sites check it at home, nothing proves it."
+    )
+    name: str = option("NAME", "A name for people to read.", "federation")
 
 
 @dataclass(frozen=True)
 class Running:
     """Options of a coordinator."""
 
-    identity: Annotated[str, Option(help="The folder with its keys: dpcurves task identity.", metavar="FOLDER")]
-    listen: Annotated[
-        str | None, Option(help="Where to listen; left out: at the URL in the task.", metavar="HOST:PORT")
-    ] = None
-    patience: Annotated[
-        str, Option(help="How long a site may be silent before a sum goes on without it, or ends.", metavar="SECONDS")
-    ] = "60"
+    identity: str = option("FOLDER", "The folder with its keys: dpcurves task identity.")
+    listen: str | None = perhaps("HOST:PORT", "Where to listen; left out: at the URL in the task.")
+    patience: str = option("SECONDS", "How long a site may be silent before a sum goes on without it, or ends.", "60")
 
 
 @dataclass(frozen=True)
 class AtHome:
     """Options of a site that answers."""
 
-    key: Annotated[str, Option(help="Its folder, as federation join made it.", metavar="FOLDER")]
-    ticket: Annotated[str, Option(help="Its ticket: owner-1 for the first site of the task, ...", metavar="FILE")]
-    ledger: Annotated[str, Option(help="Its ledger: sqlite:///budget.db, or postgresql+psycopg://...", metavar="URL")]
-    dataset: Annotated[str, Option(help="The name of its account.", metavar="NAME")] = "data"
-    column: Annotated[
-        list[str] | None,
-        Option(
-            help="A column that is called otherwise in DATA, as in age=years; may be given again.", metavar="NAME=OWN"
-        ),
-    ] = None
-    approve: Annotated[
-        str,
-        Option(
-            help="all: every question is answered; ask: somebody says yes to each; list: those of --approved are.",
-            metavar="HOW",
-        ),
-    ] = "all"
-    approved: Annotated[
-        str | None,
-        Option(
-            help="Approved questions, a JSON list: each with question (or fingerprint), and the most epsilon or rho.",
-            metavar="FILE",
-        ),
-    ] = None
-    patience: Annotated[
-        str,
-        Option(
-            help="How long it waits in a turn for other sites, before it sees what else is asked.", metavar="SECONDS"
-        ),
-    ] = "600"
-    carried: Annotated[
-        str | None, Option(help="A socket at which others fetch its messages: see federation carry.", metavar="PATH")
-    ] = None
+    key: str = option("FOLDER", "Its folder, as federation join made it.")
+    ticket: str = option("FILE", "Its ticket: owner-1 for the first site of the task, ...")
+    ledger: str = option("URL", "Its ledger: sqlite:///budget.db, or postgresql+psycopg://...")
+    dataset: str = option("NAME", "The name of its account.", "data")
+    column: list[str] | None = perhaps(
+        "NAME=OWN", "A column that is called otherwise in DATA, as in age=years; may be given again."
+    )
+    approve: str = option(
+        "HOW", "all: every question is answered; ask: somebody says yes to each; list: those of --approved are.", "all"
+    )
+    approved: str | None = perhaps(
+        "FILE", "Approved questions, a JSON list: each with question (or fingerprint), and the most epsilon or rho."
+    )
+    patience: str = option(
+        "SECONDS", "How long it waits in a turn for other sites, before it sees what else is asked.", "600"
+    )
+    carried: str | None = perhaps("PATH", "A socket at which others fetch its messages: see federation carry.")
 
     def approval(self) -> Callable[[Approved], bool]:
         """Who says yes to a question."""

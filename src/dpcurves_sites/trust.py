@@ -43,7 +43,7 @@ from dpcurves.mechanisms.linear import exact_sums
 from dpcurves.noise import shares
 from dpcurves.noise.randomness import Memory, Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
-from dpcurves.queries import CountQuery, PartitionQuery, PrefixQuery, Query, RegionQuery, SumQuery, WeighedQuery
+from dpcurves.queries import CountQuery, PartitionQuery, PrefixQuery, Query, RegionQuery, SumQuery
 from dpcurves.queries.query import MOST_COUNTED
 from dpcurves.records import Records, tabulate
 from dpcurves.strategies import adaptively, at_once
@@ -208,13 +208,13 @@ class SecureSum:
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Plan of all sites for a query. Raises `UnsupportedQuery`; touches no data."""
-        if isinstance(query, PrefixQuery):
+        if not query.is_laid_out:
             made = LazyTree().plan(query, loss, adjacency)
         elif isinstance(query, LINEAR_QUERIES):
             if prod(query.shape) > MOST_COUNTED:
                 raise UnsupportedQuery("grid", f"at most {MOST_COUNTED} cells are counted one by one")
             made = LINEAR.plan(query, loss, adjacency)
-        elif isinstance(query, WeighedQuery):
+        elif query.is_weighed:
             raise UnsupportedQuery("weight", "sites add up counts and sums of values, and no survey weights")
         else:
             raise UnsupportedQuery("question", f"sums are linear; they can not answer {type(query).__name__}")
@@ -261,10 +261,10 @@ class SecureSum:
             randomness: Where its shares come from.
         """
         query = plan.query
-        if isinstance(query, PrefixQuery):
+        if not query.is_laid_out:
 
             def count(at: tuple[int, ...]) -> list[int]:
-                counted: list[int] = tabulate(records, replace(query, at=at)).tolist()
+                counted: list[int] = tabulate(records, PrefixQuery(query.axes, at)).tolist()
                 return counted
 
             tree: Lazy = LazyTree(self.share)

@@ -1,5 +1,4 @@
 from .competing_risks import CompetingRisks, CompetingRisksQuestion
-from .interval_censoring import IntervalCensored, IntervalCensoredQuestion
 from .kaplan_meier import Survival, SurvivalQuestion, log_rank_test
 from .one_call import survival
 from .survival_models import SurvivalModel, SurvivalModelQuestion
@@ -20,6 +19,8 @@ from .survival_readings import (
 from .variants import (
     DelayedEntry,
     DelayedEntryQuestion,
+    IntervalCensored,
+    IntervalCensoredQuestion,
     UnboundedSurvivalQuestion,
     WeightedSurvival,
     WeightedSurvivalQuestion,

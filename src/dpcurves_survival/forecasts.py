@@ -27,15 +27,18 @@ from dpcurves.forecasts.true_readings import LEVEL, Columns, half_of_each
 
 from .competing_risks import CompetingRisks, CompetingRisksQuestion, table_of
 from .inference import survival
-from .interval_censoring import IntervalCensored, IntervalCensoredQuestion, collapsed, turnbull
 from .kaplan_meier import Survival, SurvivalQuestion
 from .survival_models import AtHorizon, SurvivalModel, SurvivalModelQuestion
 from .variants import (
     DelayedEntry,
     DelayedEntryQuestion,
+    IntervalCensored,
+    IntervalCensoredQuestion,
     UnboundedSurvivalQuestion,
     WeightedSurvivalQuestion,
+    collapsed,
     leaving_of,
+    turnbull,
 )
 
 # One kind of event, from the beginning of observation.

@@ -21,11 +21,9 @@ from numpy.typing import NDArray
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.noise import Randomness
 from dpcurves_parties.crypto import engine as engines
-from dpcurves_parties.crypto import share_checked_cells
+from dpcurves_parties.crypto import garbling, oblivious_transfer, share_checked_cells
 from dpcurves_parties.crypto.engine import TOP
-from dpcurves_parties.crypto.garbling import machines
 from dpcurves_parties.crypto.keys import CheckedShare, PublicShare, SeedShare
-from dpcurves_parties.crypto.oblivious_transfer import extension
 
 Words = NDArray[np.uint64]
 Talk = Generator[bytes | None, bytes, Any]
@@ -150,7 +148,7 @@ class Gates:
     @contextmanager
     def run(self) -> Iterator[None]:
         """Have machines of gates ask this function."""
-        plain = machines._hashed
+        plain = garbling._hashed
 
         def hashed(blocks: Words, key: Words) -> Words:
             found: Words = plain(blocks, key)
@@ -164,7 +162,7 @@ class Gates:
                     self.met[point] = found[place].tobytes()
             return found
 
-        with mock.patch.object(machines, "_hashed", hashed):
+        with mock.patch.object(garbling, "_hashed", hashed):
             yield
 
     def _garbled(self, blocks: Words, key: bytes, found: Words) -> Words:
@@ -249,7 +247,7 @@ class Streams:
     @contextmanager
     def run(self) -> Iterator[None]:
         """Have transfers ask these streams."""
-        plain, labels = extension._stream, extension.ChoosingSide.labels
+        plain, labels = oblivious_transfer._stream, oblivious_transfer.ChoosingSide.labels
 
         def stream(seed: bytes) -> Any:
             if not self.second:
@@ -261,7 +259,7 @@ class Streams:
                 self.choices.append(np.asarray(bits).copy())
             elif self._call < len(self.choices):
                 packed = np.packbits(self.choices[self._call] ^ bits, bitorder="little")
-                self.more = np.zeros(extension.padded(len(bits)) // 8, np.uint8)
+                self.more = np.zeros(oblivious_transfer.padded(len(bits)) // 8, np.uint8)
                 self.more[: len(packed)] = packed
             self._call += 1
             try:
@@ -271,8 +269,8 @@ class Streams:
 
         self._call = 0
         with (
-            mock.patch.object(extension, "_stream", stream),
-            mock.patch.object(extension.ChoosingSide, "labels", told),
+            mock.patch.object(oblivious_transfer, "_stream", stream),
+            mock.patch.object(oblivious_transfer.ChoosingSide, "labels", told),
         ):
             yield
 

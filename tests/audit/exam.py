@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves_audit.door import Door, ManyDoor, OneDoor
+from dpcurves_audit.door import Door, KilledDoor, ManyDoor, OneDoor, Publish
 from dpcurves_audit.family import Family, Pair
-from dpcurves_audit.ledgers import KilledDoor, Publish
 
 families = dp.audit.families
 PAPERS = Path(__file__).resolve().parents[2] / "papers"

@@ -36,7 +36,7 @@ from dpcurves.noise import Randomness
 from dpcurves_parties.crypto.circuits import evaluated
 from dpcurves_parties.crypto.keys import SeedShare
 from dpcurves_parties.crypto.two_party import Job
-from dpcurves_parties.pairs import Trust, device, letters, session
+from dpcurves_parties.pairs import Trust, device, session
 from dpcurves_parties.pairs.attendance import Attendance, Post
 from dpcurves_parties.pairs.mechanisms import Noise
 from dpcurves_parties.pairs.queries import WithoutRepetition, commitment
@@ -188,7 +188,7 @@ class Village:
         heard: list[list[str]] = [[] for _ in values]
         with ExitStack() as stack:
             stack.enter_context(gates.run())
-            stack.enter_context(mock.patch.object(letters, "SUITE", Sealing()))
+            stack.enter_context(mock.patch.object(device, "SUITE", Sealing()))
             stack.enter_context(mock.patch.object(device, "Randomness", SimpleNamespace(keyed=self.keyed)))
             come = [
                 Attendance.of(

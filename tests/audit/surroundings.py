@@ -331,7 +331,7 @@ def command(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path) -> 
 @contextmanager
 def one_moment() -> Iterator[None]:
     """Take all moments of tables for one."""
-    places = ("postgres_table", "moment_of"), ("postgres_engine", "moment_of"), ("spark_engine", "_moment_of_facts")
+    places = ("postgres_engine", "moment_of"), ("spark_engine", "_moment_of_facts")
     with ExitStack() as stack:
         for module, name in places:
             there = import_module(f"dpcurves_engines.{module}")
@@ -502,11 +502,11 @@ class Website:
         from dpcurves.cli.one_table import QUESTIONS
         from dpcurves_server import Gate
         from dpcurves_server.cli.commands import forms_of
-        from dpcurves_server.counting import Counting
         from dpcurves_server.front import Front
         from dpcurves_server.pages.site import routes
         from dpcurves_server.pages.visits import Site
         from dpcurves_server.queue import Queue
+        from dpcurves_server.worker import Counting
 
         seen: Seen = {}
         with scripted(folder), pinned.run(), heard(seen, table):

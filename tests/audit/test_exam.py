@@ -16,10 +16,9 @@ import pytest
 from exam import Case
 
 import dpcurves as dp
-from dpcurves_audit.determinism import lattice, timed
-from dpcurves_audit.door import OneDoor
+from dpcurves_audit.auditing import lattice, timed
+from dpcurves_audit.door import KilledDoor, OneDoor, Publish
 from dpcurves_audit.family import Pair
-from dpcurves_audit.ledgers import KilledDoor, Publish
 
 BROKEN = list(exam.broken())
 SLOW = ("DAWA's", "PriRP's", "SVT of Lyu, Su and Li, 3", "a budget spent after")

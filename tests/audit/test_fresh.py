@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
+from dpcurves_audit.auditing import beside, forked, new_processes
 from dpcurves_audit.deployments import deployments
-from dpcurves_audit.determinism import beside, forked, new_processes
 from dpcurves_audit.door import OneDoor
 from dpcurves_audit.faces import killed, reopened, together
 from dpcurves_audit.family import Pair, values

@@ -15,8 +15,7 @@ from coupling import Expansion, Gates, Streams
 from protocols import SEED, Servers, counts_coupled, pairs_coupled
 
 import dpcurves as dp
-from dpcurves_parties.crypto import engine
-from dpcurves_parties.crypto.oblivious_transfer import extension
+from dpcurves_parties.crypto import engine, oblivious_transfer
 from dpcurves_parties.pairs import PairTask, Trust, WithoutRepetition
 from dpcurves_parties.pairs.mechanisms import Noise
 from dpcurves_parties.pairs.queries import commitment
@@ -124,14 +123,14 @@ def test_sessions_that_were_cut_off_show_no_more(tmp_path: Path) -> None:
 
 
 def test_choices_that_are_not_masked_are_seen(tmp_path: Path) -> None:
-    labels = extension.ChoosingSide.labels
+    labels = oblivious_transfer.ChoosingSide.labels
 
     def told(side: Any, bits: Any) -> Any:
         made, sent = labels(side, bits)
         return made, sent[:-1] + bytes([sent[-1] & 0x7F | int(bits.sum() % 2) << 7])
 
     servers = pairing(tmp_path, Noise.ON_SUM, 2)
-    with mock.patch.object(extension.ChoosingSide, "labels", told), pytest.raises(AssertionError):
+    with mock.patch.object(oblivious_transfer.ChoosingSide, "labels", told), pytest.raises(AssertionError):
         pairs_seen(servers, np.array([(0, 1), (1, 0)]), VALUES, [0])
 
 

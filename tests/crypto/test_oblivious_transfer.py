@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.noise import Randomness
+from dpcurves_parties.crypto import oblivious_transfer
 from dpcurves_parties.crypto.garbling import Garbler, GateKeys, PortableGates, masked, offset_from
 from dpcurves_parties.crypto.oblivious_transfer import (
     IKNP,
@@ -26,11 +27,9 @@ from dpcurves_parties.crypto.oblivious_transfer import (
     Trees,
     bits_of_offset,
     require_point,
+    times_base,
+    transposed,
 )
-from dpcurves_parties.crypto.oblivious_transfer import (
-    extension as transposition,
-)
-from dpcurves_parties.crypto.oblivious_transfer.base import times_base
 
 pytest.importorskip("rbcl")
 Bits = NDArray[np.bool_]
@@ -175,9 +174,9 @@ def test_labels_go_on_from_call_to_call_and_are_never_the_same() -> None:
 
 def test_columns_are_transposed_alike_with_and_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = source(1).words(128 * 67).reshape(128, 67)
-    fast = transposition.transposed(columns)
-    monkeypatch.setattr(transposition, "instructions_here", frozenset)
-    assert np.array_equal(transposition.transposed(columns), fast)
+    fast = transposed(columns)
+    monkeypatch.setattr(oblivious_transfer, "instructions_here", frozenset)
+    assert np.array_equal(transposed(columns), fast)
     bits = np.unpackbits(columns.view(np.uint8), axis=1, bitorder="little")
     rows = np.ascontiguousarray(np.packbits(bits.T, axis=1, bitorder="little"))
     assert np.array_equal(rows.view(np.uint64), fast)

@@ -14,8 +14,17 @@ from dpcurves.arguments import ProtocolAborted
 from dpcurves.noise import Randomness
 from dpcurves_parties.crypto.circuits import Circuit, numbers_of, traced
 from dpcurves_parties.crypto.garbling import opened
-from dpcurves_parties.crypto.two_party import Ending, Job, Owner, evaluate, evaluate_one, garble, garble_one, together
-from dpcurves_parties.crypto.two_party.job import Frames
+from dpcurves_parties.crypto.two_party import (
+    Ending,
+    Frames,
+    Job,
+    Owner,
+    evaluate,
+    evaluate_one,
+    garble,
+    garble_one,
+    together,
+)
 
 pytest.importorskip("rbcl")
 Numbers = NDArray[np.uint64]

@@ -13,7 +13,7 @@ from test_survival import HUGE
 import dpcurves as dp
 from dpcurves.curves import ByCategory
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_survival import IntervalCensored, interval_censoring
+from dpcurves_survival import IntervalCensored, variants
 
 YEARS = dp.IntervalCensoredQuestion("last", "first", dp.Values(range(1, 13)))
 
@@ -68,7 +68,7 @@ def test_events_that_are_seen_when_they_come_are_those_of_a_survival_curve() -> 
 
 def test_bands_hold_records_and_population(monkeypatch: pytest.MonkeyPatch) -> None:
     """20 releases at 0.9: within 4 sigma on both sides."""
-    monkeypatch.setattr(interval_censoring, "DRAWS", 120)
+    monkeypatch.setattr(variants, "DRAWS", 120)
     releases, level, held = 20, 0.9, {"records": 0, "population": 0}
     true = np.exp(-((np.arange(1, 13) / 7) ** 1.4))
     for seed in range(releases):

@@ -19,8 +19,8 @@ from dpcurves.noise import Randomness
 from dpcurves.session import pay_and_converse
 from dpcurves_local import Collection, Task
 from dpcurves_local.responses import RANDOMISERS, Randomiser
-from dpcurves_local.responses.law import Responses
 from dpcurves_local.responses.randomiser import Reports
+from dpcurves_local.tallied import Responses
 from dpcurves_local.trust import Tables, contributions
 
 KERNEL = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0))) / 4 + np.diag(np.full(5, 0.2))

@@ -15,12 +15,11 @@ from dpcurves.noise.exponential import decay
 from dpcurves_local import Coins, Collection, First, Kept, Task, publish
 from dpcurves_local.report_file import NAME, Octets, any_drawn, marked
 from dpcurves_local.report_server import Reception, ReportStore
-from dpcurves_local.reported_tree import epsilon_of, ways_of
 from dpcurves_local.responses import Hadamard
 from dpcurves_local.responses.randomiser import MOST_ANSWERS
 from dpcurves_local.tallied import Tallied
 from dpcurves_local.task import PublicCoins
-from dpcurves_local.trust import Tables, answers_about
+from dpcurves_local.trust import Tables, answers_about, epsilon_of, ways_of
 from dpcurves_parties.serving.messages import ProtocolAborted
 
 

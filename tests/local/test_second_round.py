@@ -19,12 +19,10 @@ from dpcurves.conversation import Plan
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
 from dpcurves_local import Coins, Collection, First, Kept, Read, SecondRound, Task, area_roads, publish, read_task
-from dpcurves_local.area_of_bits import PARTS
 from dpcurves_local.report_file import folded
-from dpcurves_local.reported_tree import epsilon_of, randomisers, tree_about_all, ways_of
-from dpcurves_local.second_round import KEY, largest_ratio
+from dpcurves_local.second_round import KEY, PARTS, largest_ratio
 from dpcurves_local.tallied import Tallied
-from dpcurves_local.trust import answers_about
+from dpcurves_local.trust import answers_about, epsilon_of, randomisers, tree_about_all, ways_of
 
 GRID = dp.Grid(0, 1, cells=8)
 SCORES = np.random.default_rng(1).beta(3, 4, 3000), np.random.default_rng(2).beta(4, 3, 2000)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dpcurves.laws import Family, Noise
-from dpcurves_streams.laws import GroupedCounts
-from dpcurves_streams.laws.prefixes import PrefixTree, block_noise, denominator
+from dpcurves_streams.laws import GroupedCounts, PrefixTree, block_noise, denominator
 from dpcurves_streams.mechanisms.pegasus import UNIT
 
 FloatArray = NDArray[np.float64]

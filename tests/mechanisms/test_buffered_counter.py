@@ -13,8 +13,7 @@ from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws.toeplitz_sums import causal_product, root_weights
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves_streams.laws import BufferedPrefixes
-from dpcurves_streams.laws.prefixes import LATTICE
+from dpcurves_streams.laws import LATTICE, BufferedPrefixes
 from dpcurves_streams.mechanisms import STREAMS, BufferedCounter
 from dpcurves_streams.mechanisms.counters import BITS, Buffers, buffers_for, moved, squared_length
 from dpcurves_streams.readings import Totals

@@ -22,8 +22,7 @@ from dpcurves.laws import Family, Noise
 from dpcurves.mechanisms import Sequential
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves_streams.laws import BufferedPrefixes, TreeCounts
-from dpcurves_streams.laws.prefixes import LATTICE, Block, PrefixTree
+from dpcurves_streams.laws import LATTICE, Block, BufferedPrefixes, PrefixTree, TreeCounts
 from dpcurves_streams.mechanisms import (
     BufferedCounter,
     Hierarchy,

@@ -21,8 +21,7 @@ from dpcurves.conversation import Plan
 from dpcurves.data import Categories
 from dpcurves.laws import Family, Noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves_streams.laws import GroupedCounts
-from dpcurves_streams.laws.prefixes import PrefixTree
+from dpcurves_streams.laws import GroupedCounts, PrefixTree
 from dpcurves_streams.mechanisms import Pegasus
 from dpcurves_streams.mechanisms.pegasus import COLUMNS, UNIT, group, trees_of
 from dpcurves_streams.queries import GroupedTickQuery

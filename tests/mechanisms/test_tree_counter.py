@@ -19,8 +19,7 @@ from dpcurves.laws import Family, Noise
 from dpcurves.mechanisms.base import FORMAT
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves_streams.laws import TreeCounts
-from dpcurves_streams.laws.prefixes import PARTS, ROUNDING, Block, Epoch, PrefixTree, block_noise, denominator
+from dpcurves_streams.laws import PARTS, ROUNDING, Block, Epoch, PrefixTree, TreeCounts, block_noise, denominator
 from dpcurves_streams.mechanisms import TreeCounter
 from dpcurves_streams.mechanisms import counters as tree_counter
 from dpcurves_streams.mechanisms.counters import FITTING, BlockNoise, drawn, fits, mean_window_variance, rounded

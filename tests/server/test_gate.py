@@ -98,7 +98,7 @@ def test_a_project_has_one_model_of_a_name_and_reads_no_other(scene: Scene, monk
         read.append(text)
         return predictor_from_json(text)
 
-    monkeypatch.setattr("dpcurves_server.models.predictor_from_json", noted)
+    monkeypatch.setattr("dpcurves_server.releases.predictor_from_json", noted)
     named = scene.gate.models.named(scene.ann, "delays")
     assert (set(named.names), named.get("there is none")) == ({"one", "two"}, None)
     assert named["one"].digest == first.digest
@@ -246,7 +246,7 @@ def test_of_forty_guesses_at_the_same_time_five_are_looked_at(scene: Scene) -> N
 
     with ThreadPoolExecutor(40) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Passwords, "fits", look)
-        patch.setattr("dpcurves_server.sessions.time", SimpleNamespace(monotonic=lambda: 0.0))
+        patch.setattr("dpcurves_server.people.time", SimpleNamespace(monotonic=lambda: 0.0))
         list(pool.map(guess, range(40)))
     assert (len(looked_at), said.count(403), said.count(429)) == (5, 5, 35)
 

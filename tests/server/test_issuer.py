@@ -26,7 +26,7 @@ from dpcurves_server.launch import create_app
 from dpcurves_server.pages.entrance import ERRAND
 from dpcurves_server.pages.site import routes
 from dpcurves_server.pages.visits import Site
-from dpcurves_server.sessions import UNKNOWN, Rate
+from dpcurves_server.people import UNKNOWN, Rate
 
 HERE = "https://flights.example"
 NOT_TRUSTED = "has not said who you are in a way that can be trusted"

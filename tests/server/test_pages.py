@@ -17,13 +17,13 @@ from dpcurves.data import Categories
 from dpcurves.ledger import Member
 from dpcurves.models import Level, Link, Power, Ranged, Scorecard, Term
 from dpcurves_server.cli.commands import forms_of
-from dpcurves_server.counting import Counting
 from dpcurves_server.declared_columns import Declared
 from dpcurves_server.front import COOKIE, Front
 from dpcurves_server.pages.site import PAGES, routes
 from dpcurves_server.pages.visits import STATIC, Site, static
 from dpcurves_server.questions import question_id, request_id
 from dpcurves_server.queue import Queue
+from dpcurves_server.worker import Counting
 
 NAMES = ("ann", "eve", "stu", "oda", "aud", "a stranger")
 SEES: dict[str, dict[str, int]] = {  # 200 where nothing else is said

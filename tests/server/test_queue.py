@@ -26,11 +26,10 @@ from dpcurves.session import Session
 from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_server import MACHINE, Gate, releases
 from dpcurves_server import studio as awaiting
-from dpcurves_server.counting import UNREADABLE, Counting
 from dpcurves_server.questions import State
 from dpcurves_server.queue import Does, Queue
 from dpcurves_server.store import QUESTIONS, Archive
-from dpcurves_server.worker import _stepped, told
+from dpcurves_server.worker import UNREADABLE, Counting, _stepped, told
 
 
 class Killed(BaseException):

@@ -17,12 +17,12 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves_parties.serving import task_app
 from dpcurves_server import MACHINE, Role
 from dpcurves_server.api import ERRORS, PREFIX, ROUTES
-from dpcurves_server.counting import Counting
 from dpcurves_server.datasets import Relation, Source
 from dpcurves_server.front import COOKIE, CSRF_HEADER, LARGEST, Front
 from dpcurves_server.launch import create_app
+from dpcurves_server.people import Rate
 from dpcurves_server.queue import Queue
-from dpcurves_server.sessions import Rate
+from dpcurves_server.worker import Counting
 
 ASKED = {"question": HISTOGRAM, "epsilon": "0.25"}
 MODEL = Scorecard("late", -1.0, (Ranged("delay", -60, 600),), (Term(0.1, (Power("delay"),)),), Link.LOGIT)

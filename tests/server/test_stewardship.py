@@ -9,10 +9,10 @@ from scene import HISTOGRAM, LOSS, Scene, made
 
 from dpcurves.session import Session
 from dpcurves_parties.serving.messages import ProtocolAborted
-from dpcurves_server.counting import Counting
 from dpcurves_server.questions import State
 from dpcurves_server.queue import TAKEN_BACK, Queue
 from dpcurves_server.visitors import Visitor
+from dpcurves_server.worker import Counting
 
 
 @pytest.fixture

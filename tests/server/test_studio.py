@@ -19,13 +19,13 @@ from starlette.testclient import TestClient
 
 from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_server import MACHINE
-from dpcurves_server.counting import Counting
 from dpcurves_server.front import COOKIE, Front
 from dpcurves_server.pages.site import routes
 from dpcurves_server.pages.visits import Site
 from dpcurves_server.queue import Queue
 from dpcurves_server.studio import BESIDE, SKETCH, Facts, Studio, of_sketch
 from dpcurves_server.synthetic import Synthetic
+from dpcurves_server.worker import Counting
 
 SECONDS = 120
 

@@ -16,14 +16,12 @@ from starlette.testclient import TestClient
 
 from dpcurves.data import Categories
 from dpcurves.models import Ranged
-from dpcurves_server.declared_columns import MOST_ROWS
+from dpcurves_server.declared_columns import MOST_ROWS, NO_TABLE, packed, repacked
 from dpcurves_server.front import COOKIE, LARGEST, LARGEST_FILE, Front
 from dpcurves_server.launch import create_app
-from dpcurves_server.packer import repacked
-from dpcurves_server.packing import NO_TABLE, packed
 from dpcurves_server.pages.site import routes
 from dpcurves_server.pages.visits import Site
-from dpcurves_server.sessions import Rate
+from dpcurves_server.people import Rate
 
 HERE, SAID = f"https://{HOST}", "made by a model of marginals, epsilon 1"
 SYNTHETIC = "/manage/flights/synthetic"

@@ -16,13 +16,13 @@ from dpcurves.curves.result import curve_from_json
 from dpcurves.ledger import Account
 from dpcurves.privacy import Neighbours, Unit
 from dpcurves_server import MACHINE
-from dpcurves_server.counting import Counting
+from dpcurves_server.api import of_dataset
 from dpcurves_server.datasets import Relation, Source
 from dpcurves_server.declared_columns import columns_to_json
-from dpcurves_server.plain import of_dataset
 from dpcurves_server.queue import Queue
 from dpcurves_server.remote import Remote
 from dpcurves_server.studio import drawn, of_sketch
+from dpcurves_server.worker import Counting
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from sqlalchemy import select
 import dpcurves as dp
 from dpcurves.ledger import Ledger
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_sites.kept_turns import VECTORS
+from dpcurves_sites.site import VECTORS
 from dpcurves_sites.trust import SecureSum
 
 FLOWER = os.environ.get("DPCURVES_FLOWER", "")

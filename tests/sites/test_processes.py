@@ -18,9 +18,9 @@ import dpcurves as dp
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.ledger import Ledger
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_sites.kept_turns import STEPS, VECTORS
 from dpcurves_sites.remote import LEFT_OUT
 from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED, SHARE, SHARES, SIGNED
+from dpcurves_sites.site import STEPS, VECTORS
 from dpcurves_sites.trust import SecureSum
 
 ONE = PrivacyLoss.pure(1)

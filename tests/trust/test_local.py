@@ -21,7 +21,6 @@ from dpcurves.noise.exponential import decay
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Read, SumQuery
 from dpcurves.session import rehearse
-from dpcurves_local.reported_tree import epsilon_of, randomisers, tree_about_all, ways_of
 from dpcurves_local.tallied import Tallied
 from dpcurves_local.trust import (
     Local,
@@ -32,7 +31,11 @@ from dpcurves_local.trust import (
     collect,
     contribute,
     contributions,
+    epsilon_of,
     octets,
+    randomisers,
+    tree_about_all,
+    ways_of,
 )
 from dpcurves_parties.shares.function_shares import FunctionShares
 

@@ -18,9 +18,9 @@ from federation import LONG, Federation, command
 from dpcurves.ledger import Ledger
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.pairs import PairTask, Permutations, Trust
-from dpcurves_parties.pairs.analysts import ask_pairs
 from dpcurves_parties.pairs.mechanisms import Noise
 from dpcurves_parties.pairs.queries import commitment
+from dpcurves_parties.pairs.service import ask_pairs
 from dpcurves_parties.pairs.session import PairSession
 from dpcurves_parties.pairs.task import read_values
 from dpcurves_parties.serving.task_document import Role, Ticket, found

@@ -194,6 +194,16 @@ def perhaps(takes: str, told: str, read: Reader | None = None) -> Any:
     return option(takes, told, None, read)
 
 
+def flag(name: str, told: str) -> Any:
+    """Declare a field as an option of this name without a value; left out, it is False."""
+    return field(default=False, metadata={"typer": Option(name, help=told)})
+
+
+def argument(takes: str, told: str, default: Any = MISSING) -> Any:
+    """Declare a field as an argument: its metavar, its help and its default."""
+    return field(default=default, metadata={"typer": Argument(help=told, metavar=takes)})
+
+
 class Asked:
     """Base of option groups that say something of a question."""
 
@@ -508,7 +518,7 @@ class FormedSource(SourceOptions):
 class Split(Asked):
     """Options for a curve of each category, or of each combination of categories."""
 
-    by: list[str] | None = perhaps(  # noqa: RUF009
+    by: list[str] | None = perhaps(
         "NAME",
         "A column of categories: one curve for each. Or NAME=A,B,C; given several times, one curve for each "
         "combination. Without categories, --delta or --universe finds those of many units.",

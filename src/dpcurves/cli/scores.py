@@ -253,7 +253,7 @@ class Claim(Asked):
     outcome: str = option(
         "NAME=...", "What is explained: NAME=L:U, numbers in a range, or NAME=A,B, two categories.", read=declared
     )
-    explained_by: list[str] = option(  # noqa: RUF009
+    explained_by: list[str] = option(
         "NAME=...", "A column that explains it: NAME=L:U or NAME=A,B,C; given once for each."
     )
     coefficient: str = option("COLUMN", "The column whose coefficient is judged; of categories, NAME=B.")

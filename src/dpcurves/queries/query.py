@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import inf, isnan, prod
 from operator import lt
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from ..data import Axis, Categories, Grid, Outside, Universe, Unlisted
 # records that are missing on any axis. Every record that is used lies in exactly one of these cells.
 
 
+Kind = TypeVar("Kind", bound="Query")
 Places = range | tuple[int, ...]
 """Numbers of cells, in an order; those at equal distances as a formula."""
 
@@ -64,12 +65,14 @@ class Query:
         is_laid_out: True if every cell of the table is counted; if not, those up to the slots that it names.
         tells_missing: True if the number behind the cells is that of records that are missing.
         takes_delta: True if it can only be answered with a delta, which it has alone of all turns of a question.
+        is_weighed: True if records count by their survey weights.
     """
 
     is_signed: ClassVar[bool] = False
     is_laid_out: ClassVar[bool] = True
     tells_missing: ClassVar[bool] = True
     takes_delta: ClassVar[bool] = False
+    is_weighed: ClassVar[bool] = False
 
     axes: tuple[Axis | Categories, ...]
 
@@ -116,6 +119,10 @@ class Query:
     def named_slots(self) -> tuple[int, ...]:
         """Numbers of slots that the counts take, where cells are not laid out; else none."""
         return ()
+
+    def narrowed(self, kind: type[Kind]) -> Kind | None:
+        """The query, if it is of this kind; else None."""
+        return self if isinstance(self, kind) else None
 
     def arranged(self, table: NDArray[Any]) -> NDArray[Any]:
         """SECRET: the table with its cells in the order of the query, if it has one."""

@@ -33,6 +33,7 @@ class WeighedQuery(Query):
     """
 
     tells_missing: ClassVar[bool] = False
+    is_weighed: ClassVar[bool] = True
 
     weights: Weights
 

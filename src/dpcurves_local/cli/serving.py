@@ -6,11 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from typer import Option
-
-from dpcurves.cli.options import CellOptions, ColumnOptions, Price, SourceOptions, certificate_and_key, whole
+from dpcurves.cli.options import (
+    CellOptions,
+    ColumnOptions,
+    Price,
+    SourceOptions,
+    certificate_and_key,
+    option,
+    perhaps,
+    whole,
+)
 from dpcurves.cli.terminal import Misuse, filling, say, terminal
 from dpcurves_parties.serving.watching import Watching
 
@@ -39,10 +46,9 @@ BATCH = 2**15
 class Classes:
     """Option for the sizes of two classes whose labels are public."""
 
-    positives: Annotated[
-        str | None,
-        Option(help="How many of the people are positives: then ways to estimate the area are shown.", metavar="P"),
-    ] = None
+    positives: str | None = perhaps(
+        "P", "How many of the people are positives: then ways to estimate the area are shown."
+    )
 
     def sizes(self, people: int) -> tuple[int, int] | None:
         """Positives and negatives. Raises `Misuse`: one class has nobody."""
@@ -130,34 +136,23 @@ NEEDED = ("fastapi", "prometheus_client", "uvicorn")
 class Receiving:
     """Options for the file of reports, and for the address, certificate and limits of the server."""
 
-    store: Annotated[
-        str, Option(help="The file of reports: made if it is not there, else it grows.", metavar="REPORTS")
-    ]
-    listen: Annotated[str, Option(help="Where to listen.", metavar="HOST:PORT")]
-    tls: Annotated[
-        str, Option(help="The server's certificate and its key: made if neither is there.", metavar="FILE,FILE")
-    ]
-    connections: Annotated[str, Option(help="How many connections are kept open at a time.", metavar="N")] = "512"
-    deadline: Annotated[str, Option(help="How long a connection may be silent at first.", metavar="SECONDS")] = "10"
-    most: Annotated[
-        str | None, Option(help="The most reports that are kept (10 times the people, if not said).", metavar="N")
-    ] = None
-    of_one: Annotated[
-        str | None, Option(help="The most reports a minute of one network address (any).", metavar="N")
-    ] = None
-    of_all: Annotated[str | None, Option(help="The most reports a minute of all (any).", metavar="N")] = None
+    store: str = option("REPORTS", "The file of reports: made if it is not there, else it grows.")
+    listen: str = option("HOST:PORT", "Where to listen.")
+    tls: str = option("FILE,FILE", "The server's certificate and its key: made if neither is there.")
+    connections: str = option("N", "How many connections are kept open at a time.", "512")
+    deadline: str = option("SECONDS", "How long a connection may be silent at first.", "10")
+    most: str | None = perhaps("N", "The most reports that are kept (10 times the people, if not said).")
+    of_one: str | None = perhaps("N", "The most reports a minute of one network address (any).")
+    of_all: str | None = perhaps("N", "The most reports a minute of all (any).")
 
 
 @dataclass(frozen=True)
 class Way:
     """Options of the client's connection: the server's URL, its certificate, and the timeout."""
 
-    to: Annotated[str, Option(help="Where the server answers.", metavar="https://HOST:PORT")]
-    ca: Annotated[
-        str | None,
-        Option(help="The server's certificate; left out: the authorities that this machine believes.", metavar="FILE"),
-    ] = None
-    patience: Annotated[str, Option(help="How long to wait for an answer.", metavar="SECONDS")] = "60"
+    to: str = option("https://HOST:PORT", "Where the server answers.")
+    ca: str | None = perhaps("FILE", "The server's certificate; left out: the authorities that this machine believes.")
+    patience: str = option("SECONDS", "How long to wait for an answer.", "60")
 
     def channel(self) -> Channel:
         """TLS channel to the server. Raises `Misuse`: the URL is invalid, or the file holds no certificate."""
@@ -184,16 +179,10 @@ class Way:
 class Reporter:
     """Options for one person's report, where DATA is no file of reports."""
 
-    task: Annotated[str | None, Option(help="The task document, where DATA is no file of reports.", metavar="FILE")] = (
-        None
-    )
-    id: Annotated[str | None, Option(help="The person's name: DATA has this one row.", metavar="NAME")] = None
-    kept: Annotated[
-        str | None, Option(help="The file that keeps the report: sent again, it is the same one.", metavar="FILE")
-    ] = None
-    invitation: Annotated[
-        str | None, Option(help="The person's invitation, where the task asks for one.", metavar="WORD")
-    ] = None
+    task: str | None = perhaps("FILE", "The task document, where DATA is no file of reports.")
+    id: str | None = perhaps("NAME", "The person's name: DATA has this one row.")
+    kept: str | None = perhaps("FILE", "The file that keeps the report: sent again, it is the same one.")
+    invitation: str | None = perhaps("WORD", "The person's invitation, where the task asks for one.")
 
     def report(self, source: SourceOptions) -> bytes:
         """The person's first report, from the file that keeps it.

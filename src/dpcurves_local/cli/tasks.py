@@ -7,11 +7,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
 
 from dpcurves.cli.ask_file import deliver, delivering, quietly
 from dpcurves.cli.columns import Histogram2DView, HistogramView
-from dpcurves.cli.options import CellOptions, ColumnOptions, Price, SourceOptions, TaskDocument, category, whole
+from dpcurves.cli.options import (
+    CellOptions,
+    ColumnOptions,
+    Price,
+    SourceOptions,
+    TaskDocument,
+    argument,
+    category,
+    option,
+    perhaps,
+    whole,
+)
 from dpcurves.cli.output import InputFile, Output, ResultView, RocView, View
 from dpcurves.cli.terminal import Misuse, say, tell, terminal, waiting
 
@@ -33,13 +44,9 @@ COVERED = ("for these records", "for the population")
 class Kernel:
     """Option for a pair statistic that is printed below the curve."""
 
-    kernel: Annotated[
-        str | None,
-        Option(
-            help="A statistic of pairs of people: gini (mean difference), renyi2, kendall (tau-b) or auc.",
-            metavar="WORD",
-        ),
-    ] = None
+    kernel: str | None = perhaps(
+        "WORD", "A statistic of pairs of people: gini (mean difference), renyi2, kendall (tau-b) or auc."
+    )
 
     def said(self, curve: Any, output: Output) -> tuple[str, ...]:
         """Line with the pair statistic and its intervals; empty if none was asked for."""
@@ -63,8 +70,8 @@ def _covering(interval: Callable[..., tuple[float, float]], level: float, output
 class Pair(Kernel):
     """Options for a pair statistic, and for the second column of a statistic of two columns."""
 
-    and_column: Annotated[str | None, Option(help="With --kernel kendall: another column.", metavar="NAME")] = None
-    and_grid: Annotated[str | None, Option(help="Public cells of the other column, as --grid.", metavar="L:U:N")] = None
+    and_column: str | None = perhaps("NAME", "With --kernel kendall: another column.")
+    and_grid: str | None = perhaps("L:U:N", "Public cells of the other column, as --grid.")
 
 
 def required(word: str | None, curve: Any) -> None:
@@ -111,35 +118,20 @@ ASSUMED = (
 class Wanted(Pair):
     """Options for the curve of a task, the approximate number of people, and the randomiser."""
 
-    people: Annotated[str, Option(help="About how many people will report.", metavar="N")]
-    curve: Annotated[
-        str | None, Option(help="cdf (the default), histogram; with --label roc (the default).", metavar="WORD")
-    ] = None
-    label: Annotated[str | None, Option(help="The column of true labels, for scores.", metavar="NAME")] = None
-    pos_label: Annotated[
-        str | None, Option(help="The positive label (1, if it is not said); other labels are missing.", metavar="LABEL")
-    ] = None
-    neg_label: Annotated[str | None, Option(help="The negative label, where it is not clear.", metavar="LABEL")] = None
-    rounding: Annotated[
-        str,
-        Option(
-            help="For a histogram: simple (the default), or chance: rounds at random, without bias.", metavar="WORD"
-        ),
-    ] = "simple"
-    coins: Annotated[
-        str,
-        Option(
-            help="own (the default), or public: a report is one bit, and all else follows from the name.",
-            metavar="WORD",
-        ),
-    ] = "own"
-    inviting: Annotated[
-        str | None,
-        Option(
-            help="Reports need an invitation that this secret key signs: the file is made if it is not there.",
-            metavar="FILE",
-        ),
-    ] = None
+    people: str = option("N", "About how many people will report.")
+    curve: str | None = perhaps("WORD", "cdf (the default), histogram; with --label roc (the default).")
+    label: str | None = perhaps("NAME", "The column of true labels, for scores.")
+    pos_label: str | None = perhaps("LABEL", "The positive label (1, if it is not said); other labels are missing.")
+    neg_label: str | None = perhaps("LABEL", "The negative label, where it is not clear.")
+    rounding: str = option(
+        "WORD", "For a histogram: simple (the default), or chance: rounds at random, without bias.", "simple"
+    )
+    coins: str = option(
+        "WORD", "own (the default), or public: a report is one bit, and all else follows from the name.", "own"
+    )
+    inviting: str | None = perhaps(
+        "FILE", "Reports need an invitation that this secret key signs: the file is made if it is not there."
+    )
 
     def question(self, column: ColumnOptions, cells: CellOptions) -> Any:
         """Question of the task. Raises `Misuse`: there is no such curve, or it does not go with labels."""
@@ -150,14 +142,14 @@ class Wanted(Pair):
             raise Misuse("curve", "a kernel says which curve it is read from: leave one of them out")
         if self.label is not None:
             return self._of_scores(self.label, column, grid)
-        for option in ("pos_label", "neg_label"):
-            if getattr(self, option) is not None:
-                raise Misuse(option, "labels are those of a column: give --label, too")
+        for field in ("pos_label", "neg_label"):
+            if getattr(self, field) is not None:
+                raise Misuse(field, "labels are those of a column: give --label, too")
         if self.kernel == "kendall":
             return self._of_two_columns(column, grid)
-        for option in ("and_column", "and_grid"):
-            if getattr(self, option) is not None:
-                raise Misuse(option, "two columns are those of --kernel kendall")
+        for field in ("and_column", "and_grid"):
+            if getattr(self, field) is not None:
+                raise Misuse(field, "two columns are those of --kernel kendall")
         if self.kernel == "renyi2":
             return HistogramQuestion(name, grid, measured_in=column.measured_in)
         if self.curve not in (None, "cdf", "histogram"):
@@ -176,9 +168,9 @@ class Wanted(Pair):
         question, area = self.question(column, cells), self.kernel == "auc"
         if not area:
             required(self.kernel, question)
-        for option, words in (("coins", Coins), ("rounding", Rounding)):
-            if getattr(self, option) not in tuple(words):
-                raise Misuse(option, f"one of {', '.join(words)} is needed, got {getattr(self, option)!r}")
+        for field, words in (("coins", Coins), ("rounding", Rounding)):
+            if getattr(self, field) not in tuple(words):
+                raise Misuse(field, f"one of {', '.join(words)} is needed, got {getattr(self, field)!r}")
         return Task(
             question, loss, whole("people", self.people), aim=Read.AREA if area else None, coins=Coins(self.coins),
             rounding=Rounding(self.rounding),
@@ -200,9 +192,9 @@ class Wanted(Pair):
 
         if self.curve not in (None, "roc"):
             raise Misuse("curve", "with labels it is roc")
-        for option, kind in (("and_column", None), ("and_grid", None), ("kernel", "auc")):
-            if getattr(self, option) not in (None, kind):
-                raise Misuse(option, "with labels the area of the ROC curve is told, no other statistic")
+        for field, kind in (("and_column", None), ("and_grid", None), ("kernel", "auc")):
+            if getattr(self, field) not in (None, kind):
+                raise Misuse(field, "with labels the area of the ROC curve is told, no other statistic")
         if column.measured_in:
             raise Misuse("measured_in", "scores of a ROC curve have no unit: leave it out")
         negative = None if self.neg_label is None else category(self.neg_label)
@@ -214,7 +206,7 @@ class Wanted(Pair):
 class NewFile:
     """Option for the new file that is written."""
 
-    out: Annotated[str, Option(help="The file to write.", metavar="FILE")]
+    out: str = option("FILE", "The file to write.")
 
     def write(self, made: bytes) -> None:
         """Write the file. Raises `Misuse`: it can not be written."""
@@ -239,24 +231,17 @@ class Document(TaskDocument):
 class Device:
     """Options for a person's name, the file that keeps the first report, and the column of the value."""
 
-    id: Annotated[
-        str | None,
-        Option(help="The person's name, for a file with one row: one report of each name counts.", metavar="NAME"),
-    ] = None
-    kept: Annotated[
-        str | None, Option(help="A file that keeps the report: the next call gives the same one.", metavar="FILE")
-    ] = None
-    column: Annotated[
-        str | None, Option(help="Where the value stands, if the file calls it otherwise than the task.", metavar="NAME")
-    ] = None
+    id: str | None = perhaps("NAME", "The person's name, for a file with one row: one report of each name counts.")
+    kept: str | None = perhaps("FILE", "A file that keeps the report: the next call gives the same one.")
+    column: str | None = perhaps("NAME", "Where the value stands, if the file calls it otherwise than the task.")
 
 
 @dataclass(frozen=True)
 class FirstClass:
     """Options of a second round: the class that reported its scores, and the size of the other class."""
 
-    of: Annotated[str, Option(help="Whose scores were reported: negatives or positives.", metavar="CLASS")]
-    people: Annotated[str, Option(help="About how many of the other class will report.", metavar="N")]
+    of: str = option("CLASS", "Whose scores were reported: negatives or positives.")
+    people: str = option("N", "About how many of the other class will report.")
     names: Annotated[bool, Option(help="Write hashes of who reported, so that nobody reports in both rounds.")] = True
 
 
@@ -264,7 +249,7 @@ class FirstClass:
 class Received:
     """Argument for the files of reports that people sent."""
 
-    reports: Annotated[list[str], Argument(metavar="REPORTS...", help="Files of reports.")]
+    reports: list[str] = argument("REPORTS...", "Files of reports.")
 
     def added_up(self, asked: Task) -> Collection:
         """Collection of all reports in these files."""
@@ -297,8 +282,8 @@ def task(column: ColumnOptions, cells: CellOptions, wanted: Wanted, price: Price
 class Invited:
     """Options for the key that signs invitations, and for the file of names."""
 
-    inviting: Annotated[str, Option(help="The secret key that local task has made.", metavar="FILE")]
-    names: Annotated[str, Option(help="A text file with the name of a person in each line.", metavar="FILE")]
+    inviting: str = option("FILE", "The secret key that local task has made.")
+    names: str = option("FILE", "A text file with the name of a person in each line.")
 
     def people(self) -> list[str]:
         """The names, each once. Raises `Misuse`: the file can not be read, or a name stands there twice."""
@@ -404,9 +389,9 @@ def publish(received: Received, document: Document, first: FirstClass, new: NewF
 
 def _say_area(asked: SecondRound, received: Received, output: Output) -> None:
     """Print the AUC of a task of two rounds: a number without a plot."""
-    for option in ("json", "plot", "csv", "xlsx", "html"):
-        if getattr(output, option) is not None:
-            raise Misuse(option, "of an area in two rounds a number is told, no curve: leave it out")
+    for field in ("json", "plot", "csv", "xlsx", "html"):
+        if getattr(output, field) is not None:
+            raise Misuse(field, "of an area in two rounds a number is told, no curve: leave it out")
     level, collection = output.simulated(), received.added_up(asked)
     with quietly():
         area = collection.curve()

@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
-
-from typer import Option
+from typing import TYPE_CHECKING, Any
 
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.ask_file import Terms, deliver, delivering, quietly
@@ -19,8 +17,11 @@ from dpcurves.cli.options import (
     SourceOptions,
     chosen,
     filled,
+    flag,
     groups_of,
     names_of,
+    option,
+    perhaps,
     typed,
     values_of,
     whole,
@@ -29,9 +30,9 @@ from dpcurves.cli.output import InputFile, Output
 from dpcurves.cli.terminal import Misuse, filling, say, tell, terminal, waiting
 
 from ..serving.watching import Watching
+from .pair_tasks import Bearer, MeetingOptions, take_part
 from .pair_tasks import require_extra as require_pairs
-from .task_parties import Bearer, MeetingOptions, take_part
-from .task_parties import serve as serve_people
+from .pair_tasks import serve as serve_people
 from .tasks import TaskFile, require_extra, require_unsaid
 
 if TYPE_CHECKING:
@@ -58,23 +59,17 @@ if TYPE_CHECKING:
 class Running:
     """Options of a server of one or more tasks."""
 
-    party: Annotated[str, Option(help="Which of the two servers this is, in all of its tasks.", metavar="0|1")]
-    task: Annotated[str, Option(help="Task documents, with commas between them.", metavar="FILE,...")]
-    identity: Annotated[str, Option(help="The folder with this server's keys.", metavar="FOLDER")]
-    store: Annotated[
-        str, Option(help="Its reports and its ledger: sqlite:///a0.db, or postgresql+psycopg://...", metavar="URL")
-    ]
-    listen: Annotated[
-        str | None, Option(help="Where to listen; left out: at the URL in the task.", metavar="HOST:PORT")
-    ] = None
-    peer: Annotated[
-        str, Option(help="Where the other server is reached; left out: at its URL in the task.", metavar="URL")
-    ] = ""
-    patience: Annotated[str, Option(help="How long the other server may take to answer.", metavar="SECONDS")] = "60"
-    connections: Annotated[
-        str, Option(help="How many connections are kept open at a time, beside those of the other server.", metavar="N")
-    ] = "512"
-    deadline: Annotated[str, Option(help="How long a connection may be silent at first.", metavar="SECONDS")] = "10"
+    party: str = option("0|1", "Which of the two servers this is, in all of its tasks.")
+    task: str = option("FILE,...", "Task documents, with commas between them.")
+    identity: str = option("FOLDER", "The folder with this server's keys.")
+    store: str = option("URL", "Its reports and its ledger: sqlite:///a0.db, or postgresql+psycopg://...")
+    listen: str | None = perhaps("HOST:PORT", "Where to listen; left out: at the URL in the task.")
+    peer: str = option("URL", "Where the other server is reached; left out: at its URL in the task.", "")
+    patience: str = option("SECONDS", "How long the other server may take to answer.", "60")
+    connections: str = option(
+        "N", "How many connections are kept open at a time, beside those of the other server.", "512"
+    )
+    deadline: str = option("SECONDS", "How long a connection may be silent at first.", "10")
 
     def number(self) -> int:
         """Number of the party, 0 or 1."""
@@ -87,12 +82,8 @@ class Running:
 class Renamed:
     """Options for the names of the task's columns in the owner's table."""
 
-    column: Annotated[
-        str | None, Option(help="The name of the task's column in DATA, where it is another.", metavar="NAME")
-    ] = None
-    label: Annotated[
-        str | None, Option(help="The name of the task's column of labels in DATA, where it is another.", metavar="NAME")
-    ] = None
+    column: str | None = perhaps("NAME", "The name of the task's column in DATA, where it is another.")
+    label: str | None = perhaps("NAME", "The name of the task's column of labels in DATA, where it is another.")
 
     def axes(self, task: Task) -> tuple[Axis | Categories, ...]:
         """Axes of the task, with the column names of the table."""
@@ -110,14 +101,11 @@ class Renamed:
 class Before:
     """Option for records sent earlier with the same ticket: keep or replace."""
 
-    earlier: Annotated[
-        str,
-        Option(
-            help="Other records that were sent with this ticket: keep (these are refused) or replace (while the task is"
-            " open).",
-            metavar="HOW",
-        ),
-    ] = "keep"
+    earlier: str = option(
+        "HOW",
+        "Other records that were sent with this ticket: keep (these are refused) or replace (while the task is open).",
+        "keep",
+    )
 
     def meant(self) -> Earlier:
         """Choice as it is sent to the servers."""
@@ -243,11 +231,8 @@ COVERED = MappingProxyType({"for_these_records": False, "for_the_population": Tr
 class AnswerOptions:
     """Options for the JSON output file and the confidence level."""
 
-    json: Annotated[
-        str | None,
-        Option(help="Write the answer as JSON to this file; - writes it to standard output.", metavar="FILE"),
-    ] = None
-    level: Annotated[str, Option(help="The confidence level of intervals.", metavar="P")] = "0.95"
+    json: str | None = perhaps("FILE", "Write the answer as JSON to this file; - writes it to standard output.")
+    level: str = option("P", "The confidence level of intervals.", "0.95")
 
     def output(self) -> Output:
         """Options of the answer as an `Output`, which other commands use."""
@@ -287,7 +272,7 @@ def pairs(document: TaskFile, bearer: Bearer, told: AnswerOptions) -> None:
 
 def _asked(task: PairTask, bearer: Bearer) -> UStatistic:
     from ..pairs import Trust
-    from ..pairs.analysts import ask_pairs, ask_people
+    from ..pairs.service import ask_pairs, ask_people
     from ..serving.task_document import Role, Ticket
 
     ask = ask_people if task.trust is Trust.PEOPLE else ask_pairs
@@ -339,9 +324,7 @@ class Servers:
 
     document: TaskFile
     bearer: Bearer
-    unproved: Annotated[
-        bool, Option("--unproved", help="Read answers that are not proved, too, where servers have to prove them.")
-    ] = False
+    unproved: bool = flag("--unproved", "Read answers that are not proved, too, where servers have to prove them.")
 
     def task(self, output: Output) -> Task:
         """Read the task document. Raises `Misuse` where an output file would overwrite that document or the ticket."""

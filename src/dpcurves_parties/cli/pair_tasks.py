@@ -1,29 +1,220 @@
-"""Commands that plan means over pairs of people (U-statistics), and create tasks of pairs."""
+"""Options for parties of a task; commands of pairs: plans of means (U-statistics), tasks, relay server and devices."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, TypeVar
 
-from typer import Option
-
-from dpcurves.cli.options import Price, chosen, numbers, whole
-from dpcurves.cli.terminal import Misuse, say, terminal
-
-from .task_parties import require_packages
+from dpcurves.cli.options import Price, SourceOptions, chosen, flag, numbers, option, perhaps, whole
+from dpcurves.cli.terminal import Misuse, say, tell, terminal, waiting
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from rich.table import Table
 
     from dpcurves.cli.options import Command
     from dpcurves.privacy import PrivacyLoss
 
     from ..pairs import PairTask, Trust
+    from ..pairs.attendance import Attendance, Attended
+    from ..pairs.relay_server import RelayServer
     from ..pairs.statistics import Kernel, Zetas
-    from .task_parties import Parties
+    from ..serving.identity import Server
+    from ..serving.task_document import TaskDocument
+    from ..shares.answer_proofs import ProofKeys
+    from ..shares.function_shares import Owners
+
+# Options for the participants of a task, and for its documents and tickets.
+Draft = TypeVar("Draft", bound="TaskDocument")
+
+
+def require_packages(argument: str, rule: str, *names: str) -> None:
+    """Refuse if one of these packages is missing. Raises `Misuse`: it is, with this rule."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in names):
+        raise Misuse(argument, rule)
+
+
+@dataclass(frozen=True)
+class Parties:
+    """Options for the servers, owners and analysts of a new task, and for its files."""
+
+    servers: str = option("FILE,FILE", "Files server.json of party 0, party 1; with people in pairs, one file.")
+    out: str = option("FILE", "The task document: a new file.")
+    tickets: str = option("FOLDER", "A folder for the tickets of all who take part.")
+    owners: str = option("N", "How many owners there are; with --pairs, how many people.")
+    reports_per_owner: str | None = perhaps(
+        "K", "How many reports one owner may send at most; of pairs, 1 if not said."
+    )
+    analysts: str = option("N", "How many analysts there are.", "1")
+    name: str = option("NAME", "A name for people to read.", "task")
+    check: str = option(
+        "WHOM",
+        "owners: servers drop reports that count more than once; answers: servers prove their halves; both"
+        " with a comma between them; nobody: neither is checked.",
+        "nobody",
+    )
+    enrol: bool = flag("--enrol", "Tickets of owners are invitations: each owner makes a token of its own.")
+    least: str = option("SHARE", "With --check owners: the share of the reports that have to pass.", "0.5")
+
+    def checked(self) -> Owners:
+        """Choice of whether servers check owners' reports."""
+        from ..shares.function_shares import Owners
+
+        checked, believed = Owners.CHECKED, Owners.UNCHECKED
+        choices = {"owners": checked, "answers": believed, "owners,answers": checked, "nobody": believed}
+        return chosen("check", self.check, choices)
+
+    def proving(self) -> ProofKeys | None:
+        """Keys for proofs of answers, if servers have to prove them."""
+        from ..shares.answer_proofs import ProofKeys
+
+        return ProofKeys.drawn(whole("analysts", self.analysts)) if "answers" in self.check else None
+
+    def passing(self) -> Fraction:
+        """The share of reports that have to pass the check. Raises `Misuse`: it is none."""
+        from fractions import Fraction
+
+        try:
+            return Fraction(self.least)
+        except (ValueError, ZeroDivisionError):
+            raise Misuse("least", f"a share from 0 to 1 is needed, got {self.least!r}") from None
+
+    def known(self, number: int) -> tuple[Server, ...]:
+        """Public descriptions of the servers, read from their files.
+
+        Raises:
+            Misuse: the number of files is not `number`.
+        """
+        from ..serving.identity import read_server
+
+        files = self.servers.split(",")
+        if len(files) != number:
+            one, two = (
+                "one file is needed, as in a0/server.json",
+                "two files with a comma between them are needed, as in",
+            )
+            raise Misuse("servers", one if number == 1 else f"{two} a0/server.json,a1/server.json")
+        return tuple(read_server(Path(file)) for file in files)
+
+    def found(self, draft: Draft, least: int = 1, keys: ProofKeys | None = None) -> Draft:
+        """Write the document of a task, and a ticket for each who takes part: at least so many owners."""
+        from ..serving.task_document import Role, found
+
+        owners, analysts = whole("owners", self.owners, least), whole("analysts", self.analysts)
+        numbers = {Role.OWNER: owners, Role.ANALYST: analysts, Role.COORDINATOR: 1}
+        proofs = {} if keys is None else keys.of_tickets(owners)
+        return found(draft, numbers, Path(self.out), Path(self.tickets), proofs)
+
+    def reports(self) -> int:
+        """Most reports that an owner may send. Raises `Misuse`: the number was not given."""
+        if self.reports_per_owner is None:
+            raise Misuse("reports-per-owner", "say how many reports one owner may send at most; there is no default")
+        return whole("reports-per-owner", self.reports_per_owner)
+
+
+@dataclass(frozen=True)
+class Bearer:
+    """Options for a ticket (bearer token) and the timeout."""
+
+    ticket: str = option("FILE", "The ticket, from the folder that was made with the task.")
+    patience: str = option("SECONDS", "How long to wait for an answer.", "60")
+
+    @property
+    def seconds(self) -> float:
+        """Timeout in seconds."""
+        return float(whole("patience", self.patience))
+
+
+# Commands for people in pairs: their relay server, and each person's device.
+
+
+PAUSE = 0.2
+"""Seconds between two polls of the mailbox, at first; each is one and a half times as long, up to some seconds."""
+LONGEST_PAUSE = 5.0
+
+
+@dataclass(frozen=True)
+class MeetingOptions:
+    """Options for the URL of the relay server, and for the time to wait for partners."""
+
+    relay: str | None = perhaps(
+        "URL", "Of people in pairs: where their server is reached; left out: where the task says."
+    )
+    wait: str = option("SECONDS", "Of people in pairs: how long to wait for partners; then it is called again.", "0")
+
+
+def take_part(task: PairTask, source: SourceOptions, bearer: Bearer, meeting: MeetingOptions) -> None:
+    """Send the messages due in each of a person's pairs, and poll for partners' messages as long as asked for."""
+    from dpcurves.noise import Randomness
+
+    from ..pairs.attendance import Attendance, Post
+    from ..pairs.task import read_values
+    from ..serving.identity import host_of
+    from ..serving.task_document import Role, Ticket
+
+    (values,) = read_values(task, source.records(), source.delimiter).tolist()
+    if meeting.relay is not None:
+        host_of(meeting.relay)
+    patience, ticket = whole("wait", meeting.wait, least=0), Path(bearer.ticket)
+    post = Post.to(task, Ticket.read(ticket, Role.OWNER), meeting.relay or "", bearer.seconds)
+    try:
+        device = ticket.with_name(f"{ticket.name}.device")
+        attendance = Attendance.of(post, Randomness.system(), device, tell)
+        with waiting("waiting for partners"):
+            reached = _attended(attendance, values, patience)
+    finally:
+        post.close()
+    _say(task, attendance, reached)
+
+
+def _attended(attendance: Attendance, values: Sequence[int], patience: int) -> Attended:
+    """Progress of a person after at most `patience` seconds, or as soon as all pairs are done."""
+    from time import monotonic, sleep
+
+    end, pause = monotonic() + patience, PAUSE
+    while True:
+        reached = attendance.attend(values)
+        if reached.over or monotonic() + pause > end:
+            return reached
+        sleep(pause)
+        pause = min(1.5 * pause, LONGEST_PAUSE)
+
+
+def _say(task: PairTask, attendance: Attendance, reached: Attended) -> None:
+    spent = attendance.device.spent(task.loss.epsilon / task.pairing.each) if task.loss.epsilon else 0
+    said = f"spent so far: epsilon {float(spent):g} of {float(task.loss.epsilon or 0):g}"
+    if not reached.drawn:
+        say(terminal(), "entered; pairs are not drawn yet: call it again once the task is closed", said)
+        return
+    counts = f"pairs: {reached.done} done, {reached.waiting} waiting for the partner, {reached.broken} dropped"
+    say(terminal(), counts, *(["call it again later"] if reached.waiting else []), said)
+
+
+def serve(server: RelayServer, listen: str | None) -> None:
+    """Run the relay server of people in pairs until it is stopped."""
+    from ..serving.server import Address
+
+    place = listen or server.tasks[0].servers[0].url.removeprefix("https://").rstrip("/")
+    names, console = ", ".join(task.name for task in server.tasks), terminal()
+    server.serve(Address.parse(place), lambda: say(console, f"server of {names} listens at {place}"))
+
+
+def close(task: PairTask, bearer: Bearer) -> None:
+    """Close the task: send the server the seed that is stored beside the coordinator's ticket."""
+    from ..pairs import read_seed
+    from ..pairs.attendance import show_seed
+    from ..serving.task_document import Role, Ticket
+
+    ticket = Ticket.read(bearer.ticket, Role.COORDINATOR)
+    entered = show_seed(task, ticket, read_seed(Path(bearer.ticket), task), bearer.seconds)
+    say(terminal(), f"closed: {entered} of {task.people} people have entered, and pairs are drawn")
 
 
 EXTRA = "pairs of people need more packages; install dpcurves[servers,pairs]"
@@ -35,31 +226,15 @@ require_extra = partial(require_packages, "pairs", EXTRA, "rbcl", "numba")
 class OfPairs:
     """Options of a task of pairs, in the place of those for counts."""
 
-    pairs: Annotated[
-        str | None, Option(help="Ask pairs of people: in how many a person is, at most.", metavar="P")
-    ] = None  # fmt: skip
-    kernel: Annotated[
-        str | None, Option(help="With --pairs: gini, kendall, auc or collision.", metavar="WORD")
-    ] = None  # fmt: skip
-    columns: Annotated[
-        str | None, Option(help="With --pairs: what the kernel reads of a person, in its order.", metavar="A,B")
-    ] = None
-    bits: Annotated[
-        str | None, Option(help="With --pairs: bits of each column's whole numbers, in their order.", metavar="B,B")
-    ] = None
-    trust: Annotated[
-        str | None,
-        Option(help="With --pairs: people (by encrypted letters) or two-servers (from shares).", metavar="WHOM"),
-    ] = None
-    pairing: Annotated[
-        str | None,
-        Option(help="With --pairs: permutations (the default), without-repetition or own-choice.", metavar="HOW"),
-    ] = None
-    noise: Annotated[
-        str | None,
-        Option(help="With two servers: sum (the default), one noise on the sum, or each, noise in each answer.",
-               metavar="WHERE"),
-    ] = None  # fmt: skip
+    pairs: str | None = perhaps("P", "Ask pairs of people: in how many a person is, at most.")
+    kernel: str | None = perhaps("WORD", "With --pairs: gini, kendall, auc or collision.")
+    columns: str | None = perhaps("A,B", "With --pairs: what the kernel reads of a person, in its order.")
+    bits: str | None = perhaps("B,B", "With --pairs: bits of each column's whole numbers, in their order.")
+    trust: str | None = perhaps("WHOM", "With --pairs: people (by encrypted letters) or two-servers (from shares).")
+    pairing: str | None = perhaps("HOW", "With --pairs: permutations (the default), without-repetition or own-choice.")
+    noise: str | None = perhaps(
+        "WHERE", "With two servers: sum (the default), one noise on the sum, or each, noise in each answer."
+    )
 
     def trusted(self) -> Trust:
         """Trust model: people in pairs, or two servers. Raises `Misuse`: it was not given, or is another word."""
@@ -133,16 +308,11 @@ of values for which the kernel varies most, if --zetas says nothing else; *: the
 class Pairs:
     """Options for the kernel of a pair mean, the number of people, and the number of pairs of each."""
 
-    kernel: Annotated[str, Option(help="gini, kendall, auc or collision.", metavar="WORD")]
-    people: Annotated[str, Option(help="How many people there are, in public.", metavar="N")]
-    pairs: Annotated[str, Option(help="In how many pairs a person is: one number, or several.", metavar="P,P")] = (
-        "1,2,4"
-    )
-    bits: Annotated[str | None, Option(help="Bits of each value, in the kernel's order (16).", metavar="B,B")] = None
-    zetas: Annotated[
-        str | None,
-        Option(help="The kernel's variance given one person, and its variance: known in public.", metavar="Z1,Z2"),
-    ] = None
+    kernel: str = option("WORD", "gini, kendall, auc or collision.")
+    people: str = option("N", "How many people there are, in public.")
+    pairs: str = option("P,P", "In how many pairs a person is: one number, or several.", "1,2,4")
+    bits: str | None = perhaps("B,B", "Bits of each value, in the kernel's order (16).")
+    zetas: str | None = perhaps("Z1,Z2", "The kernel's variance given one person, and its variance: known in public.")
 
     def asked(self) -> Kernel:
         """The kernel. Raises `Misuse`: there is no kernel of this name, or it reads another number of columns."""

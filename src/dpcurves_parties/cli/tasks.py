@@ -18,17 +18,19 @@ from dpcurves.cli.options import (
     Price,
     Split,
     TaskDocument,
+    argument,
     categories,
     category,
     grid_of,
+    option,
+    perhaps,
     values_of,
     whole,
 )
 from dpcurves.cli.terminal import Misuse, say, terminal, waiting
 
-from .pair_tasks import OfPairs, create_of_pairs
-from .task_parties import Bearer, Parties, require_packages
-from .task_parties import close as close_people
+from .pair_tasks import Bearer, OfPairs, Parties, create_of_pairs, require_packages
+from .pair_tasks import close as close_people
 
 if TYPE_CHECKING:
     from dpcurves.cli.options import Command
@@ -134,29 +136,24 @@ require_extra = partial(
 class ServerPlace:
     """Options for a server's folder of keys, and for its URL."""
 
-    folder: Annotated[str, Argument(metavar="FOLDER", help="Where its keys are kept; made if it is not there.")]
-    url: Annotated[str, Option(help="Where it answers: https://host:port.", metavar="URL")]
+    folder: str = argument("FOLDER", "Where its keys are kept; made if it is not there.")
+    url: str = option("URL", "Where it answers: https://host:port.")
 
 
 @dataclass(frozen=True)
 class RotatedKeys:
     """Options for the folder of keys that are rotated."""
 
-    folder: Annotated[str, Argument(metavar="FOLDER", help="Where its keys are kept.")]
-    url: Annotated[
-        str | None,
-        Option(help="Make a new certificate, too, for a server at this address: https://host:port.", metavar="URL"),
-    ] = None
+    folder: str = argument("FOLDER", "Where its keys are kept.")
+    url: str | None = perhaps("URL", "Make a new certificate, too, for a server at this address: https://host:port.")
 
 
 @dataclass(frozen=True)
 class CountedColumn:
     """Options for the column of numbers that is counted."""
 
-    column: Annotated[
-        str | None, Option(help="A column of numbers, whose values are counted; or ask --pairs.", metavar="NAME")
-    ] = None
-    measured_in: Annotated[str, Option(help="Its unit of measurement, for the picture.", metavar="UNIT")] = ""
+    column: str | None = perhaps("NAME", "A column of numbers, whose values are counted; or ask --pairs.")
+    measured_in: str = option("UNIT", "Its unit of measurement, for the picture.", "")
 
     def named(self) -> str:
         """Name of the column. Raises `Misuse`: no column was given."""
@@ -169,14 +166,11 @@ class CountedColumn:
 class Classes(Split):
     """Options for labels of two classes, for curves of a score, or for categories."""
 
-    label: Annotated[str | None, Option(help="The column of true labels of the scores.", metavar="NAME")] = None
-    pos_label: Annotated[str, Option(help="The positive label; other labels are missing.", metavar="LABEL")] = "1"
-    neg_label: Annotated[
-        str | None,
-        Option(
-            help="The negative label; not needed where the positive one is 1, 0, -1, true or false.", metavar="LABEL"
-        ),
-    ] = None
+    label: str | None = perhaps("NAME", "The column of true labels of the scores.")
+    pos_label: str = option("LABEL", "The positive label; other labels are missing.", "1")
+    neg_label: str | None = perhaps(
+        "LABEL", "The negative label; not needed where the positive one is 1, 0, -1, true or false."
+    )
 
     def declared(self) -> Categories | None:
         """The two classes, or the categories; None: neither. Raises `Misuse`: both are given."""
@@ -201,15 +195,12 @@ APART = ":apart"
 class Beside:
     """Option for more columns of the same table."""
 
-    beside: Annotated[
-        list[str] | None,
-        Option(
-            help="A column that is counted together with --column, after --label or --by: its categories NAME=A,B,C, or"
-            " its cells NAME=L:U:N, with :apart where values outside are counted in cells of their own. Given once for"
-            " each, in the order of the table.",
-            metavar="NAME=...",
-        ),
-    ] = None
+    beside: list[str] | None = perhaps(
+        "NAME=...",
+        "A column that is counted together with --column, after --label or --by: its categories NAME=A,B,C, or"
+        " its cells NAME=L:U:N, with :apart where values outside are counted in cells of their own. Given once for"
+        " each, in the order of the table.",
+    )
 
     def declared(self) -> tuple[Axis | Categories, ...]:
         """The columns. Raises `Misuse`: one is of another form, or stands there twice."""

@@ -1,7 +1,15 @@
 """Cryptography: secret shares, function secret sharing of comparisons, garbled circuits. Randomness is an argument."""
 
-from .checked import CheckedValues, SharedChecked, checked_values, share_checked_cells
-from .comparison import Shared, prefix_sums, share_cells, values
+from .comparison import (
+    CheckedValues,
+    Shared,
+    SharedChecked,
+    checked_values,
+    prefix_sums,
+    share_cells,
+    share_checked_cells,
+    values,
+)
 from .engine import Engine, FastEngine, PortableEngine, TaskKeys, engine_of_task, lanes_here
 from .keys import CheckedKeys, CheckedShare, ComparisonKeys, Octets, PublicShare, SeedShare, checked_record_words
 from .ring import Z64, Z128, Domain, Ring

@@ -1,5 +1,4 @@
-from .device import Collector, Device, Person
-from .letters import AGGREGATOR, FolderMailbox, KeyBundle, Mailbox, Place, Writer
+from .device import AGGREGATOR, Collector, Device, FolderMailbox, KeyBundle, Mailbox, Person, Place, Writer
 from .promise import (
     Agreed,
     Agreement,

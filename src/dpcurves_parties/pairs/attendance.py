@@ -12,8 +12,7 @@ from dpcurves.noise import Randomness
 from ..serving.channel import PATIENCE, Channel
 from ..serving.messages import UNLIKE, ProtocolAborted, Trouble, facts_of
 from ..serving.task_document import Role, Ticket, hash_of
-from .device import Device, Person
-from .letters import AGGREGATOR, KEY_SIZE, SIGNATURE_SIZE, KeyBundle, Place
+from .device import AGGREGATOR, KEY_SIZE, SIGNATURE_SIZE, Device, KeyBundle, Person, Place
 from .promise import Agreement
 from .relay import CLOSED
 from .task import PairTask

@@ -20,7 +20,7 @@ from ..crypto.circuits import Bits, Circuit, traced
 from ..crypto.two_party import Ending, Job, Owner
 from .finite_coins import FiniteLaplace, Response, around
 from .mechanisms import Kernel, coin_inputs, noisy_circuit, response_of, sizes_of_coins
-from .queries import PairAnswers, Pairing, asked_of_pairs, commitment
+from .queries import PairAnswers, Pairing, PairQuery, commitment
 
 
 # SECRET. Conversion of any value to a whole number: who takes part, and what is shown, must not depend on values.
@@ -233,7 +233,7 @@ class Promise:
         Raises:
             ProtocolAborted: it is of another kernel, or no pairs answer on their own by it, or it promises no seed.
         """
-        query = asked_of_pairs(plan.query)
+        query = plan.query.narrowed(PairQuery)
         if query is None or query.kernel != kernel.form or not query.seed:
             raise ProtocolAborted("plan", "one of this kernel is needed, made with a seed")
         people = plan.law.required(PairAnswers).people

@@ -316,11 +316,6 @@ class PairQuery(Query):
         return self.pairing.each * self.kernel.span
 
 
-def asked_of_pairs(query: Query) -> PairQuery | None:
-    """The query, if it is about pairs of people."""
-    return query if isinstance(query, PairQuery) else None
-
-
 # The law of pair statistics: answers of each pair, or one noisy sum of all.
 
 

@@ -20,11 +20,10 @@ from dpcurves.conversation import ALL
 from dpcurves.ledger import QuestionBudget
 from dpcurves.ledger.chain import alone
 
-from ..serving.database import ServerDatabase
+from ..serving.database import ServerDatabase, keys, numbered, octets
 from ..serving.messages import ProtocolAborted, opened
 from ..serving.two_servers.kinds import NotClosed
-from .device import SHARE, Collector
-from .letters import BUNDLE_SIZE, OVERHEAD, KeyBundle
+from .device import BUNDLE_SIZE, OVERHEAD, SHARE, Collector, KeyBundle
 from .mechanisms import noisy_circuit
 from .promise import Agreement, Meeting, response_to
 from .release import of_answers
@@ -34,12 +33,7 @@ from .task import PairTask
 # The seed that pairs of people are drawn from, once the coordinator has shown it: from then on nobody enters.
 def seeds_in(metadata: MetaData) -> Table:
     """The table of seeds, among other tables."""
-    return Table(
-        "dpcurves_pair_seeds",
-        metadata,
-        Column("task", sql.Text, primary_key=True),
-        Column("seed", sql.LargeBinary, nullable=False),
-    )
+    return Table("dpcurves_pair_seeds", metadata, *keys("task"), *octets("seed"))
 
 
 SEEDS = seeds_in(MetaData())
@@ -60,22 +54,11 @@ def keep_seed(connection: Connection, task: str, seed: bytes) -> None:
 
 METADATA = sql.MetaData()
 seeds_in(METADATA)
-BUNDLES = Table(
-    "dpcurves_pair_key_bundles",
-    METADATA,
-    Column("task", sql.Text, primary_key=True),
-    Column("person", sql.BigInteger, primary_key=True, autoincrement=False),
-    Column("bundle", sql.LargeBinary, nullable=False),
-)
+BUNDLES = Table("dpcurves_pair_key_bundles", METADATA, *keys("task"), *numbered("person"), *octets("bundle"))
 LETTERS = Table(
-    "dpcurves_pair_letters",
-    METADATA,
-    Column("task", sql.Text, primary_key=True),
-    Column("meeting", sql.BigInteger, primary_key=True, autoincrement=False),
-    Column("writer", sql.BigInteger, primary_key=True, autoincrement=False),
-    Column("step", sql.Integer, primary_key=True, autoincrement=False),
-    Column("letter", sql.LargeBinary, nullable=False),
-)
+    "dpcurves_pair_letters", METADATA, *keys("task"), *numbered("meeting", "writer"),
+    Column("step", sql.Integer, primary_key=True, autoincrement=False), *octets("letter"),
+)  # fmt: skip
 Slot = tuple[int, int, int]
 """A meeting, who writes, and which of its letters it is."""
 

@@ -14,7 +14,7 @@ from dpcurves.conversation import Plan, Release
 from dpcurves.ledger import Allotment
 from dpcurves.noise.randomness import Randomness
 from dpcurves.trust.base import require
-from dpcurves_parties.pairs.queries import Overlaps, PairQuery, asked_of_pairs, commitment
+from dpcurves_parties.pairs.queries import Overlaps, PairQuery, commitment
 
 from ..crypto.circuits import evaluated
 from .finite_coins import FiniteLaplace, Response
@@ -139,7 +139,7 @@ def answered(
 
 
 def _query(plan: Plan) -> PairQuery:
-    query = asked_of_pairs(plan.query)
+    query = plan.query.narrowed(PairQuery)
     if query is None:
         raise Refused("plan", "it is for another question than one about pairs")
     return query

@@ -29,7 +29,7 @@ from .mechanisms import (
     planned_sum,
     response_of,
 )  # fmt: skip
-from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, asked_of_pairs, commitment
+from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commitment
 from .readings import area_of, pair_statistic
 from .release import Everybody, simulated
 
@@ -129,7 +129,7 @@ def simulate(
 
 
 def _of_kernel(kernel: Kernel, made: Plan) -> PairQuery:
-    query = asked_of_pairs(made.query)
+    query = made.query.narrowed(PairQuery)
     if query is None or query.kernel != kernel.form:
         raise Refused("made", "it is a plan for another question, or another kernel")
     return query

@@ -1,4 +1,4 @@
-"""The database that a server of tasks keeps things in: what fails there is the server's trouble."""
+"""The database that a server of tasks keeps things in, and its columns: what fails there is the server's trouble."""
 
 from __future__ import annotations
 
@@ -6,13 +6,41 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from sqlalchemy import Connection, MetaData
+from sqlalchemy import BigInteger, Column, Connection, LargeBinary, MetaData, Text
 
 from dpcurves.arguments import Refused
 from dpcurves.ledger.chain import make_tables
 from dpcurves.ledger.sqlite import place_of
 
 from .messages import ProtocolAborted, Trouble
+
+# Columns of the tables of servers.
+
+
+def keys(*names: str) -> list[Column[str]]:
+    """Columns of texts that make up the primary key."""
+    return [Column(name, Text, primary_key=True) for name in names]
+
+
+def numbered(*names: str) -> list[Column[int]]:
+    """Columns of whole numbers that make up the primary key; none is counted up by the database."""
+    return [Column(name, BigInteger, primary_key=True, autoincrement=False) for name in names]
+
+
+def texts(*names: str) -> list[Column[str]]:
+    """Columns of texts."""
+    return [Column(name, Text, nullable=False) for name in names]
+
+
+def octets(*names: str) -> list[Column[bytes]]:
+    """Columns of octets."""
+    return [Column(name, LargeBinary, nullable=False) for name in names]
+
+
+def number(name: str) -> Column[int]:
+    """A column of whole numbers."""
+    return Column(name, BigInteger, nullable=False)
+
 
 Result = TypeVar("Result")
 Work = Callable[[Connection], Result]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from typer import Option
-
-from dpcurves.cli.options import chosen
+from dpcurves.cli.options import chosen, option, perhaps
 
 if TYPE_CHECKING:
     from .monitoring import Monitoring
@@ -17,17 +15,12 @@ if TYPE_CHECKING:
 class Watching:
     """Options of a server for its health, its counts and its log."""
 
-    monitor: Annotated[
-        str | None,
-        Option(
-            help="Where it answers /health, /ready and /metrics, over HTTP and to everybody: an address that your own"
-            " network alone reaches.",
-            metavar="HOST:PORT",
-        ),
-    ] = None
-    log: Annotated[
-        str, Option(help="Lines on standard error: plain (its faults) or json (each request, too).", metavar="FORM")
-    ] = "plain"
+    monitor: str | None = perhaps(
+        "HOST:PORT",
+        "Where it answers /health, /ready and /metrics, over HTTP and to everybody: an address that your own"
+        " network alone reaches.",
+    )
+    log: str = option("FORM", "Lines on standard error: plain (its faults) or json (each request, too).", "plain")
 
     def monitoring(self) -> Monitoring:
         """Monitoring of the server."""

@@ -18,7 +18,7 @@ from dpcurves.laws import IntervalSums
 from dpcurves.ledger import Allotment
 from dpcurves.mechanisms.lazy_tree import NoiseKey, noise_name
 
-from ..crypto.checked import DIGEST_SIZE
+from ..crypto.comparison import DIGEST_SIZE
 from ..serving.messages import ProtocolAborted, opened
 from ..serving.task_document import Role, bearer_shown
 from ..serving.two_servers import report_set

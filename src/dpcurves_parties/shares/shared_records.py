@@ -27,8 +27,7 @@ from ..crypto import (
     share_cells,
     share_checked_cells,
 )  # fmt: skip
-from ..crypto.checked import SharedChecked
-from ..crypto.comparison import Shared
+from ..crypto.comparison import Shared, SharedChecked
 from ..crypto.keys import checked_record_words
 from .answer_proofs import Prover, require_words
 

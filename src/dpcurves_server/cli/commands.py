@@ -11,9 +11,7 @@ from inspect import Parameter
 from pathlib import Path
 from secrets import token_urlsafe
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, get_origin
-
-from typer import Argument, Option
+from typing import TYPE_CHECKING, Any, get_origin
 
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.ask_file import Terms
@@ -24,12 +22,16 @@ from dpcurves.cli.options import (
     ReadingOptions,
     SourceOptions,
     Units,
+    argument,
     certificate_and_key,
     chosen,
     filled,
+    flag,
     groups_of,
     numbers,
+    option,
     parameters_of,
+    perhaps,
     whole,
 )
 from dpcurves.cli.output import Output
@@ -57,17 +59,12 @@ CLIENT_NEEDED = f"{ID} and {SECRET} are needed in the environment, or --oidc-cli
 class Authority:
     """Options for an OpenID Connect issuer. The client secret is never given on the command line."""
 
-    oidc: Annotated[
-        str | None, Option(help="An issuer of OpenID Connect by which people may sign in, too.", metavar="URL")
-    ] = None
-    oidc_client: Annotated[
-        str | None,
-        Option(
-            help='What identifies the server to the issuer: JSON with "client_id" and "client_secret". Else '
-            f"{ID} and {SECRET} of the environment.",
-            metavar="FILE",
-        ),
-    ] = None
+    oidc: str | None = perhaps("URL", "An issuer of OpenID Connect by which people may sign in, too.")
+    oidc_client: str | None = perhaps(
+        "FILE",
+        'What identifies the server to the issuer: JSON with "client_id" and "client_secret". Else '
+        f"{ID} and {SECRET} of the environment.",
+    )
 
     def issuer(self) -> Issuer | None:
         """The issuer; None: people sign in by passwords alone.
@@ -170,10 +167,7 @@ NEEDED = (
 class Keeping:
     """Option for the database of a verification server."""
 
-    store: Annotated[
-        str,
-        Option(help="Its database, ledger included: sqlite:///server.db, or postgresql+psycopg://...", metavar="URL"),
-    ]
+    store: str = option("URL", "Its database, ledger included: sqlite:///server.db, or postgresql+psycopg://...")
 
     def gate(self) -> Gate:
         """Services over the database."""
@@ -188,53 +182,37 @@ class Keeping:
 class Door:
     """Options for the server's address and certificate, worker processes, and limits of connections and rates."""
 
-    listen: Annotated[str, Option(help="Where to listen.", metavar="HOST:PORT")]
-    tls: Annotated[
-        str, Option(help="The server's certificate and its key: made if neither is there.", metavar="FILE,FILE")
-    ]
-    workers: Annotated[str, Option(help="How many processes count.", metavar="N")] = "2"
-    every: Annotated[
-        str,
-        Option(
-            help="How often answers appear: not as soon as counting ends, which could reveal something of rows.",
-            metavar="SECONDS",
-        ),
-    ] = "2"
-    connections: Annotated[str, Option(help="How many connections are kept open at a time.", metavar="N")] = "512"
-    deadline: Annotated[str, Option(help="How long a connection may be silent at first.", metavar="SECONDS")] = "10"
-    rate: Annotated[str, Option(help="How many requests of one person are answered in a minute.", metavar="N")] = "1200"
+    listen: str = option("HOST:PORT", "Where to listen.")
+    tls: str = option("FILE,FILE", "The server's certificate and its key: made if neither is there.")
+    workers: str = option("N", "How many processes count.", "2")
+    every: str = option(
+        "SECONDS", "How often answers appear: not as soon as counting ends, which could reveal something of rows.", "2"
+    )
+    connections: str = option("N", "How many connections are kept open at a time.", "512")
+    deadline: str = option("SECONDS", "How long a connection may be silent at first.", "10")
+    rate: str = option("N", "How many requests of one person are answered in a minute.", "1200")
 
 
 @dataclass(frozen=True)
 class OnePerson:
     """Options for a person's account: its role, identity provider and password."""
 
-    name: Annotated[str, Argument(metavar="NAME", help="What the person signs in with.")]
-    role: Annotated[
-        str | None, Option(help="operator, auditor, or steward; analysts are admitted to projects.", metavar="ROLE")
-    ] = None
-    dataset: Annotated[str | None, Option(help="The dataset of a steward.", metavar="NAME")] = None
-    subject: Annotated[
-        str | None, Option(help="What --issuer calls the person; empty: nothing any more.", metavar="TEXT")
-    ] = None
-    issuer: Annotated[str | None, Option(help="Whose --subject it is: as in serve --oidc.", metavar="URL")] = None
-    new_password: Annotated[
-        bool, Option("--new-password", help="Give the account a new password; its sessions and tokens end.")
-    ] = False
+    name: str = argument("NAME", "What the person signs in with.")
+    role: str | None = perhaps("ROLE", "operator, auditor, or steward; analysts are admitted to projects.")
+    dataset: str | None = perhaps("NAME", "The dataset of a steward.")
+    subject: str | None = perhaps("TEXT", "What --issuer calls the person; empty: nothing any more.")
+    issuer: str | None = perhaps("URL", "Whose --subject it is: as in serve --oidc.")
+    new_password: bool = flag("--new-password", "Give the account a new password; its sessions and tokens end.")
 
 
 @dataclass(frozen=True)
 class OneDataset:
     """Options for a dataset's name and public metadata."""
 
-    name: Annotated[str, Option(help="What the dataset is called.", metavar="NAME")]
-    schema: Annotated[
-        str, Option(help="A JSON list of its columns: their ranges, or their categories. Public.", metavar="FILE")
-    ]
-    description: Annotated[str, Option(help="What it is, in public.", metavar="TEXT")] = ""
-    relation: Annotated[
-        str, Option(help="To the version before: first, same-people, or other-people.", metavar="WORD")
-    ] = "first"
+    name: str = option("NAME", "What the dataset is called.")
+    schema: str = option("FILE", "A JSON list of its columns: their ranges, or their categories. Public.")
+    description: str = option("TEXT", "What it is, in public.", "")
+    relation: str = option("WORD", "To the version before: first, same-people, or other-people.", "first")
 
 
 @dataclass(frozen=True)
@@ -250,29 +228,27 @@ class Protected:
 class ProjectName:
     """Options for a project and its members."""
 
-    name: Annotated[str, Argument(metavar="NAME", help="What the project is called.")]
-    dataset: Annotated[str | None, Option(help="What a new project asks.", metavar="NAME")] = None
-    admit: Annotated[str, Option(help="Whom to let in, with commas between them.", metavar="NAME,...")] = ""
+    name: str = argument("NAME", "What the project is called.")
+    dataset: str | None = perhaps("NAME", "What a new project asks.")
+    admit: str = option("NAME,...", "Whom to let in, with commas between them.", "")
 
 
 @dataclass(frozen=True)
 class SyntheticTable:
     """Options for a synthetic table that is shown to everybody who sees the dataset, and its privacy statement."""
 
-    file: Annotated[str, Argument(metavar="FILE", help="A CSV or Parquet file with all columns of the schema.")]
-    dataset: Annotated[str, Option(help="The dataset that it stands beside.", metavar="NAME")]
-    statement: Annotated[str, Option(help="How it was made, and how private it is: stands on pages.", metavar="TEXT")]
+    file: str = argument("FILE", "A CSV or Parquet file with all columns of the schema.")
+    dataset: str = option("NAME", "The dataset that it stands beside.")
+    statement: str = option("TEXT", "How it was made, and how private it is: stands on pages.")
 
 
 @dataclass(frozen=True)
 class Share:
     """Options for the project or analyst of an allowance."""
 
-    project: Annotated[str, Option(help="The project.", metavar="NAME")]
-    analyst: Annotated[str | None, Option(help="One of it; left out: all of them together.", metavar="NAME")] = None
-    may_exceed: Annotated[
-        bool, Option("--may-exceed", help="Let the allowances in one dataset or project add up to more than its own.")
-    ] = False
+    project: str = option("NAME", "The project.")
+    analyst: str | None = perhaps("NAME", "One of it; left out: all of them together.")
+    may_exceed: bool = flag("--may-exceed", "Let the allowances in one dataset or project add up to more than its own.")
 
 
 def require_extra() -> None:

@@ -9,12 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
-
-from typer import Argument, Option
+from typing import TYPE_CHECKING, Any
 
 from dpcurves.cli.ask_file import deliver, delivering
-from dpcurves.cli.options import Command, Price
+from dpcurves.cli.options import Command, Price, argument, option, perhaps
 from dpcurves.cli.output import Output, View
 from dpcurves.cli.terminal import Misuse, say, tell, terminal, waiting
 
@@ -30,20 +28,15 @@ ENDINGS = ("json", "svg", "png", "csv", "xlsx", "html")
 class Server:
     """Arguments for the server's URL and its certificate."""
 
-    url: Annotated[str, Argument(metavar="https://HOST:PORT", help="Where the server is.")]
-    ca: Annotated[
-        str | None,
-        Option(help="The server's certificate; left out: the authorities that this machine believes.", metavar="FILE"),
-    ] = None
+    url: str = argument("https://HOST:PORT", "Where the server is.")
+    ca: str | None = perhaps("FILE", "The server's certificate; left out: the authorities that this machine believes.")
 
 
 @dataclass(frozen=True)
 class OneProject:
     """Option for the project that asks."""
 
-    project: Annotated[
-        str | None, Option(help="The project that asks; left out: that of the token.", metavar="NAME")
-    ] = None
+    project: str | None = perhaps("NAME", "The project that asks; left out: that of the token.")
 
     def remote(self) -> Remote:
         """Client of the server that was logged in to. Raises `Misuse`: nobody has logged in."""
@@ -102,15 +95,15 @@ class PlanTerms:
 class OneRelease:
     """Arguments for a release's id and the file that it is written to."""
 
-    release: Annotated[str, Argument(metavar="ID", help="Its id, as `dpcurves remote releases` prints it.")]
-    out: Annotated[str, Option(help="The new file: its ending says json, svg, png, csv, xlsx or html.", metavar="FILE")]
+    release: str = argument("ID", "Its id, as `dpcurves remote releases` prints it.")
+    out: str = option("FILE", "The new file: its ending says json, svg, png, csv, xlsx or html.")
 
 
 @dataclass(frozen=True)
 class ModelFile:
     """Argument for a file of a model."""
 
-    model: Annotated[str, Argument(metavar="FILE", help="JSON, as to_json of a scorecard or of trees writes it.")]
+    model: str = argument("FILE", "JSON, as to_json of a scorecard or of trees writes it.")
 
 
 def login(server: Server) -> None:

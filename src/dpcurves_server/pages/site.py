@@ -21,7 +21,7 @@ from dpcurves_parties.serving.task_app import body_of
 from ..forms import Given
 from ..front import LARGEST_FILE, address_of
 from ..studio import until_drawn
-from . import asking, entrance, managing
+from . import asking, entrance
 from .visits import ADMITTED, NOT_DRAWN, STATIC, Later, Site, Visit, parts_of, static, templates, to
 
 LARGEST_FORM = 2**20
@@ -79,17 +79,17 @@ PAGES = (
     Page("GET", "/releases/{release}/comparison.svg", asking.compared_picture),
     Page("GET", "/releases/{release}/export.{ending}", asking.export),
     Page("POST", "/releases/{release}/publish", asking.publish),
-    Page("GET", "/manage", managing.first_managed),
-    Page("GET", "/manage/{dataset}", managing.manage),
-    Page("POST", "/manage/{dataset}/projects", managing.make_project),
-    Page("POST", "/manage/{dataset}/people", managing.change_people),
-    Page("POST", "/manage/{dataset}/allowances", managing.set_allowance),
-    Page("POST", "/manage/{dataset}/questions", managing.change_question),
-    Page("GET", "/audit", managing.audit),
-    Page("POST", "/audit", managing.verify),
-    Page("GET", "/audit.jsonl", managing.log),
-    Page("GET", "/people", managing.people),
-    Page("POST", "/people/change", managing.change_person),
+    Page("GET", "/manage", entrance.first_managed),
+    Page("GET", "/manage/{dataset}", entrance.manage),
+    Page("POST", "/manage/{dataset}/projects", entrance.make_project),
+    Page("POST", "/manage/{dataset}/people", entrance.change_people),
+    Page("POST", "/manage/{dataset}/allowances", entrance.set_allowance),
+    Page("POST", "/manage/{dataset}/questions", entrance.change_question),
+    Page("GET", "/audit", entrance.audit),
+    Page("POST", "/audit", entrance.verify),
+    Page("GET", "/audit.jsonl", entrance.log),
+    Page("GET", "/people", entrance.people),
+    Page("POST", "/people/change", entrance.change_person),
 )
 
 
@@ -107,7 +107,7 @@ class Upload(NamedTuple):
     work: Callable[[Visit], Response]
 
 
-UPLOADS = (Upload("/manage/{dataset}/synthetic", managing.may_put_table, managing.put_table),)
+UPLOADS = (Upload("/manage/{dataset}/synthetic", entrance.may_put_table, entrance.put_table),)
 
 
 def routes(site: Site) -> list[BaseRoute]:

@@ -33,10 +33,9 @@ from dpcurves_parties.serving.messages import ProtocolAborted
 
 from ..declared_columns import Declared
 from ..forms import Form, Given
-from ..front import Front
-from ..gate import Gate
+from ..front import Front, Gate
 from ..issuer import Issuer
-from ..sessions import SignedIn
+from ..people import SignedIn
 from ..studio import Drawn, until_made
 from ..visitors import Right, Visitor, may
 

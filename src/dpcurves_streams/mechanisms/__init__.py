@@ -1,5 +1,69 @@
-"""Counts of a stream, tick by tick: fresh noise, counts of prefixes, and groups of steps that are alike."""
+"""Counts of a stream, tick by tick, and the chooser of mechanisms, which sees public facts only."""
 
-from lazy_loader import attach_stub
+from __future__ import annotations
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from dataclasses import dataclass
+from typing import Any
+
+from dpcurves.conversation import Plan
+from dpcurves.mechanisms.base import ExactTable, Sequential, State
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves.queries import Read
+
+from ..laws import MOST_BUFFERED
+from ..queries import TickQuery
+from .counters import BufferedCounter, TreeCounter
+from .hierarchy import Hierarchy, Perturber, Pruned, TickAnswering
+from .pegasus import Pegasus
+
+__all__ = [
+    "STREAMS", "BufferedCounter", "Hierarchy", "Pegasus", "Perturber", "Pruned", "StreamChoice", "TreeCounter",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StreamChoice(TickAnswering):
+    """The mechanism for what is asked: each kind of question has one, and counts so far have two.
+
+    `Pegasus` finds groups, `Hierarchy` and `Pruned` count forests, `Perturber` counts ticks. Counts so far, and their
+    differences, are those of `BufferedCounter` under zero-concentrated privacy, if there is a horizon and no window,
+    else of `TreeCounter`.
+
+    Formal guarantees: those of the mechanism that it chooses, from query and loss alone.
+    """
+
+    def choose(self, query: TickQuery, loss: PrivacyLoss) -> Sequential[Any]:
+        """The mechanism that makes the plan, and takes its steps."""
+        for only in (Pegasus(), Pruned(), Hierarchy()):
+            if only.takes(query):
+                return only
+        if query.read is Read.CELLS:
+            return Perturber()
+        short = query.ticks is not None and query.ticks <= MOST_BUFFERED
+        return BufferedCounter() if short and not (loss.is_pure or query.windows) else TreeCounter()
+
+    def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        return self.choose(query, loss).plan(query, loss, adjacency)
+
+    def begin(self, plan: Plan) -> State:
+        """The state before the first tick."""
+        state: State = self._of(plan).begin(plan)
+        return state
+
+    def step(
+        self, table: ExactTable, tick: int, state: State, plan: Plan, randomness: Randomness
+    ) -> tuple[tuple[int, ...], State]:
+        """Noisy integers, and the state after this tick: commit both, or neither."""
+        return self._of(plan).step(table, tick, state, plan, randomness)
+
+    def restored(self, stored: bytes, plan: Plan) -> State:
+        """The state that was written by `State.to_bytes`."""
+        state: State = self._of(plan).restored(stored, plan)
+        return state
+
+    def _of(self, plan: Plan) -> Sequential[Any]:
+        return self.choose(self.asked(plan), plan.loss)
+
+
+STREAMS = StreamChoice()

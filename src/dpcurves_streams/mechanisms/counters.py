@@ -20,8 +20,17 @@ from dpcurves.mechanisms.tree_strategy import Shape, best_shape
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 
-from ..laws import BufferedPrefixes, TreeCounts
-from ..laws.prefixes import LATTICE, MOST_BUFFERED, Block, Epoch, PrefixTree, block_noise, denominator
+from ..laws import (
+    LATTICE,
+    MOST_BUFFERED,
+    Block,
+    BufferedPrefixes,
+    Epoch,
+    PrefixTree,
+    TreeCounts,
+    block_noise,
+    denominator,
+)
 from ..queries import TickQuery
 from .hierarchy import TickAnswering, added
 

@@ -12,7 +12,7 @@ from sqlalchemy import Column, Connection, Table, delete, func, insert, select, 
 
 from dpcurves.ledger.chain import alone
 
-from ..database import ServerDatabase
+from ..database import ServerDatabase, keys, number, numbered, octets, texts
 from ..messages import ProtocolAborted
 from .report_set import Earlier, Listing, ReportSet
 
@@ -20,9 +20,9 @@ METADATA = sql.MetaData()
 TASKS = Table(
     "dpcurves_shared_tasks",
     METADATA,
-    Column("task", sql.Text, primary_key=True),
-    Column("state", sql.Text, nullable=False),
-    Column("reports", sql.BigInteger, nullable=False),  # how many are stored: to count them takes long
+    *keys("task"),
+    *texts("state"),
+    number("reports"),  # how many are stored: to count them takes long
     Column("attempt", sql.Text),  # to close the task, that may still end in a decision
     Column("set", sql.Text),
     Column("commitments", sql.Text),  # of both servers, with a space between them
@@ -30,49 +30,22 @@ TASKS = Table(
 )
 # SECRET: one share of every report. The other server's share added, every record is known.
 REPORTS = Table(
-    "dpcurves_reports",
-    METADATA,
-    Column("number", sql.Integer, primary_key=True, autoincrement=True),
-    Column("task", sql.Text, nullable=False),
-    Column("id", sql.LargeBinary, nullable=False),
-    Column("owner", sql.BigInteger, nullable=False),
-    Column("digest", sql.LargeBinary, nullable=False),
-    Column("whole", sql.LargeBinary, nullable=False),
-    Column("share", sql.LargeBinary, nullable=False),
+    "dpcurves_reports", METADATA, Column("number", sql.Integer, primary_key=True, autoincrement=True), *texts("task"),
+    *octets("id"), number("owner"), *octets("digest", "whole", "share"),
     sql.Index("dpcurves_one_report_of_an_id", "task", "id", unique=True),
     sql.Index("dpcurves_reports_of_an_owner", "task", "owner"),
-)
-
-
+)  # fmt: skip
 # What a ticket was used for: one contribution, of which so many reports are stored.
 CONTRIBUTIONS = Table(
-    "dpcurves_contributions",
-    METADATA,
-    Column("task", sql.Text, primary_key=True),
-    Column("owner", sql.BigInteger, primary_key=True, autoincrement=False),
-    Column("contribution", sql.LargeBinary, nullable=False),
-    Column("reports", sql.BigInteger, nullable=False),
+    "dpcurves_contributions", METADATA, *keys("task"), *numbered("owner"), *octets("contribution"), number("reports")
 )
-
-
 # The hash of the noise that the other server is bound to, once it has told it: for tasks whose answers are proved.
-BOUND = Table(
-    "dpcurves_bound_noises",
-    METADATA,
-    Column("task", sql.Text, primary_key=True),
-    Column("bound", sql.Text, nullable=False),
-)
-
-
+BOUND = Table("dpcurves_bound_noises", METADATA, *keys("task"), *texts("bound"))
 # Tokens that owners made themselves: hashes, one for each invitation that was used.
 ENROLLED = Table(
-    "dpcurves_enrolled",
-    METADATA,
-    Column("task", sql.Text, primary_key=True),
-    Column("owner", sql.BigInteger, primary_key=True, autoincrement=False),
-    Column("token", sql.Text, nullable=False),
+    "dpcurves_enrolled", METADATA, *keys("task"), *numbered("owner"), *texts("token"),
     sql.Index("dpcurves_one_owner_of_a_token", "task", "token", unique=True),
-)
+)  # fmt: skip
 
 
 class TaskState(Enum):

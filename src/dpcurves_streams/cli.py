@@ -6,25 +6,24 @@ import json
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from typer import Argument, Option
+from typer import Argument
 
-from dpcurves.cli.options import Price, amount, categories, chance, grid_of, whole
+from dpcurves.cli.app import Provided
+from dpcurves.cli.options import Price, amount, categories, chance, flag, grid_of, option, perhaps, whole
 from dpcurves.cli.terminal import Misuse, filling_late, named, say, say_plainly, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dpcurves.cli.options import Command
     from dpcurves.conversation import Plan
     from dpcurves.data import Grid
-    from dpcurves_streams.queries import Forest
 
-    from ..feed import StepReading
-    from ..readings import Event, Jump, Low
-    from ..readings.question import StreamQuestion
+    from .feed import StepReading
+    from .queries import Forest
+    from .readings import Event, Jump, Low
+    from .readings.question import StreamQuestion
 
 
 REDIS = ("redis://", "rediss://", "unix://")
@@ -43,23 +42,15 @@ class TupleOptions:
             show_default=False,
         ),
     ] = None
-    lines: Annotated[
-        str | None,
-        Option(help="How lines are written: csv or json; left out: as the file's name says, or csv.", metavar="KIND"),
-    ] = None
-    time: Annotated[
-        str, Option(help="The field that says when: ISO 8601 (UTC where it does not say) or seconds.", metavar="NAME")
-    ] = "ts"
-    user: Annotated[
-        str | None,
-        Option(
-            help="The field that says whose a tuple is; left out: each tuple is protected by itself.", metavar="NAME"
-        ),
-    ] = None
-    tuples_per_user: Annotated[
-        str | None, Option(help="The most tuples of a user that are used in a step; needed with --user.", metavar="K")
-    ] = None
-    delimiter: Annotated[str, Option(help="What separates the fields of CSV.", metavar="SIGN")] = ","
+    lines: str | None = perhaps(
+        "KIND", "How lines are written: csv or json; left out: as the file's name says, or csv."
+    )
+    time: str = option("NAME", "The field that says when: ISO 8601 (UTC where it does not say) or seconds.", "ts")
+    user: str | None = perhaps(
+        "NAME", "The field that says whose a tuple is; left out: each tuple is protected by itself."
+    )
+    tuples_per_user: str | None = perhaps("K", "The most tuples of a user that are used in a step; needed with --user.")
+    delimiter: str = option("SIGN", "What separates the fields of CSV.", ",")
 
     def source(self) -> Any:
         """Source of tuples that is followed.
@@ -67,7 +58,7 @@ class TupleOptions:
         Raises:
             Misuse: no source was given, or the options of its format do not apply.
         """
-        from ..feed import CsvFile, CsvLines, JsonLines, JsonLinesTuples, RedisStream
+        from .feed import CsvFile, CsvLines, JsonLines, JsonLinesTuples, RedisStream
 
         if self.events is None:
             raise Misuse("events", "name a file, or - for standard input")
@@ -94,7 +85,7 @@ class TupleOptions:
 
     def are_json(self) -> bool:
         """True if lines hold JSON."""
-        from ..feed.files import JSON_LINES
+        from .feed.files import JSON_LINES
 
         is_json = self.lines == "json" or (self.lines is None and (self.events or "").endswith(JSON_LINES))
         if is_json and self.delimiter != ",":
@@ -110,10 +101,10 @@ class TupleOptions:
 class Steps:
     """Options for the start, end and length of time steps."""
 
-    start: Annotated[str | None, Option(help="When step 1 begins: 2026-03-02T06:00 (UTC).", metavar="TIME")] = None
-    end: Annotated[str | None, Option(help="When the last step ends; needed for files.", metavar="TIME")] = None
-    every: Annotated[str | None, Option(help="How long a step is: 30s, 5m, 1h, 1d.", metavar="SPAN")] = None
-    grace: Annotated[str, Option(help="How long a step waits for tuples that come late.", metavar="SPAN")] = "0s"
+    start: str | None = perhaps("TIME", "When step 1 begins: 2026-03-02T06:00 (UTC).")
+    end: str | None = perhaps("TIME", "When the last step ends; needed for files.")
+    every: str | None = perhaps("SPAN", "How long a step is: 30s, 5m, 1h, 1d.")
+    grace: str = option("SPAN", "How long a step waits for tuples that come late.", "0s")
 
     def terms(self) -> dict[str, Any]:
         """The options as keyword arguments. Raises `Misuse`: the start or the length of a step is missing."""
@@ -127,24 +118,14 @@ class Steps:
 class Asked:
     """Options for the states that are counted, and for readings of the counts."""
 
-    state: Annotated[str, Option(help="The field that says in which state a tuple is.", metavar="NAME")] = "state"
-    states: Annotated[str | None, Option(help="All states, declared in public.", metavar="A,B,C")] = None
-    hierarchy: Annotated[
-        str | None, Option(help="A JSON file of states and what they add up to, instead of --states.", metavar="FILE")
-    ] = None
-    column: Annotated[
-        str | None, Option(help="A field of numbers, counted in the cells of --grid instead of states.", metavar="NAME")
-    ] = None
-    grid: Annotated[
-        str | None, Option(help="Public cells of --column: LOWER:UPPER:CELLS, edges or values.", metavar="CELLS")
-    ] = None
-    reading: Annotated[
-        str, Option(help="auto, pegasus or laplace: counts of each step; totals: counts so far.", metavar="KIND")
-    ] = "auto"
-    window: Annotated[list[str] | None, Option(help="Sums over the last W steps, too.", metavar="W")] = None
-    event: Annotated[
-        list[str] | None, Option(help="What to look for: jump:LAG:LEAST, or low:STEPS:BELOW.", metavar="EVENT")
-    ] = None
+    state: str = option("NAME", "The field that says in which state a tuple is.", "state")
+    states: str | None = perhaps("A,B,C", "All states, declared in public.")
+    hierarchy: str | None = perhaps("FILE", "A JSON file of states and what they add up to, instead of --states.")
+    column: str | None = perhaps("NAME", "A field of numbers, counted in the cells of --grid instead of states.")
+    grid: str | None = perhaps("CELLS", "Public cells of --column: LOWER:UPPER:CELLS, edges or values.")
+    reading: str = option("KIND", "auto, pegasus or laplace: counts of each step; totals: counts so far.", "auto")
+    window: list[str] | None = perhaps("W", "Sums over the last W steps, too.")
+    event: list[str] | None = perhaps("EVENT", "What to look for: jump:LAG:LEAST, or low:STEPS:BELOW.")
 
     def question(self) -> StreamQuestion:
         """The question.
@@ -154,7 +135,7 @@ class Asked:
         """
         from dpcurves.data import Axis, Categories
 
-        from ..readings import Aggregated, Counts, Groups, Smoothing, Totals
+        from .readings import Aggregated, Counts, Groups, Smoothing, Totals
 
         if self.reading not in READINGS:
             raise Misuse("reading", f"one of {', '.join(READINGS)} is needed, got {self.reading!r}")
@@ -191,7 +172,7 @@ class Asked:
 
 
 def _event(text: str) -> Event | Jump | Low:
-    from ..readings import Jump, Low
+    from .readings import Jump, Low
 
     kind, *numbers = text.split(":")
     if kind not in ("jump", "low") or len(numbers) != 2:
@@ -221,13 +202,10 @@ YEAR = 31_557_600 * 10**6
 class Watching:
     """Options for the drift of a field of numbers since the first steps."""
 
-    drift_since: Annotated[
-        str | None,
-        Option(help="Tell how far each later step, or --window, is from the first N steps, with alarms.", metavar="N"),
-    ] = None
-    alarms: Annotated[
-        str, Option(help="The chance of a false alarm in a year, for each statistic of drift.", metavar="CHANCE")
-    ] = "0.05"
+    drift_since: str | None = perhaps(
+        "N", "Tell how far each later step, or --window, is from the first N steps, with alarms."
+    )
+    alarms: str = option("CHANCE", "The chance of a false alarm in a year, for each statistic of drift.", "0.05")
 
     def asked(self, given: Asked) -> Asked:
         """The watch, with a window as long as the reference. Raises `Misuse`: it cannot be watched."""
@@ -244,8 +222,8 @@ class Watching:
         """Number of windows in a year. Raises `Misuse`: false alarms would be too rare to be simulated."""
         from dpcurves.arguments import Refused
 
-        from ..feed.schedule import span
-        from ..readings.drift import level_and_draws
+        from .feed.schedule import span
+        from .readings.drift import level_and_draws
 
         width, chance_of_one = whole("window", (given.window or ["1"])[0]), chance("alarms", self.alarms)
         windows = -(-YEAR // (span("every", every) * width))
@@ -258,7 +236,7 @@ class Watching:
 
     def watched(self, following: Iterable[StepReading], given: Asked, a_year: int) -> Iterator[StepReading]:
         """Steps, of which those that close a window after the reference tell its drift."""
-        from ..readings import DriftWatch, TickReading
+        from .readings import DriftWatch, TickReading
 
         since, width, watch = int(self.drift_since or 0), int((given.window or ["1"])[0]), None
         terms = {"a_year": a_year, "alarms": chance("alarms", self.alarms), "width": width, "reference_width": since}
@@ -284,18 +262,14 @@ class Shown:
     """Options for the store of a stream's released numbers, for its outputs, and for drift."""
 
     watching: Watching = field(default_factory=Watching)
-    store: Annotated[
-        str | None, Option(help="Where the numbers are kept: sqlite:///s.db, or a PostgreSQL server.", metavar="URL")
-    ] = None
-    name: Annotated[str, Option(help="What tells this stream from others in the store.", metavar="NAME")] = "stream"
-    json: Annotated[str | None, Option(help="A file of JSON lines, one a step and state.", metavar="FILE")] = None
-    confidential_log: Annotated[
-        str | None, Option(help="A file for how many tuples were dropped, and why: exact, so secret.", metavar="FILE")
-    ] = None
-    live: Annotated[bool, Option("--live", help="Show the newest step on the terminal.")] = False
-    example: Annotated[
-        bool, Option("--example", help="Follow a made-up day; other options are needed only where they differ.")
-    ] = False
+    store: str | None = perhaps("URL", "Where the numbers are kept: sqlite:///s.db, or a PostgreSQL server.")
+    name: str = option("NAME", "What tells this stream from others in the store.", "stream")
+    json: str | None = perhaps("FILE", "A file of JSON lines, one a step and state.")
+    confidential_log: str | None = perhaps(
+        "FILE", "A file for how many tuples were dropped, and why: exact, so secret."
+    )
+    live: bool = flag("--live", "Show the newest step on the terminal.")
+    example: bool = flag("--example", "Follow a made-up day; other options are needed only where they differ.")
 
 
 def stream(tuples: TupleOptions, asked: Asked, steps: Steps, price: Price, shown: Shown) -> None:
@@ -306,8 +280,8 @@ def stream(tuples: TupleOptions, asked: Asked, steps: Steps, price: Price, shown
     Example: dpcurves stream events.csv --time ts --state ap --states cafeteria,gym,library --start 2026-03-02T06:00
     --end 2026-03-02T22:00 --every 10m --epsilon 0.1 --store sqlite:///s.db
     """
-    from ..feed import follow
-    from ..feed.files import example
+    from .feed import follow
+    from .feed.files import example
 
     if shown.example:
         tuples, asked, steps, price, shown = _example(tuples, asked, steps, price, shown)
@@ -332,7 +306,7 @@ def plan(asked: Asked, steps: Steps, tuples: TupleOptions, price: Price) -> None
     """
     from rich.table import Table
 
-    from ..feed.follow import planned
+    from .feed.follow import planned
 
     made = planned(
         asked.question(), price.loss(), time=tuples.time, user=tuples.user, tuples_per_user=tuples.per_user(),
@@ -363,7 +337,7 @@ def _times(loss: Any, events: int) -> Any:
 
 def _deliver(following: Iterable[StepReading], shown: Shown, plan: Plan) -> None:
     """Write and show each step; where steps go to a file alone, and have an end, show how far they are."""
-    from ..feed.reading import JsonLinesFile
+    from .feed.reading import JsonLinesFile
 
     steps: int = getattr(plan.query, "ticks", None) or 0
     told = steps > 0 and shown.json is not None and not shown.live
@@ -423,7 +397,7 @@ def _cell(line: dict[str, Any], name: str) -> str:
 
 def _example(tuples: TupleOptions, asked: Asked, steps: Steps, price: Price, shown: Shown) -> Any:
     """Fill options that were not given with those of the synthetic example day. Given options are never replaced."""
-    from ..feed.files import END, EVERY, START, STATES
+    from .feed.files import END, EVERY, START, STATES
 
     if tuples.events is not None:
         raise Misuse("events", "--example has tuples of its own; leave the file out")
@@ -445,5 +419,4 @@ def _filled(given: Group, blank: Group, **needed: Any) -> Group:
     return replace(given, **needed)
 
 
-STREAM_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"stream": stream})
-STREAM_PLANS: MappingProxyType[str, Command] = MappingProxyType({"stream": plan})
+PROVIDED = Provided(commands={"stream": stream}, plans={"stream": plan})

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dpcurves.arguments import ProtocolAborted, Refused
 
-from ..engine import lanes_here, twice
-from ..keys import Octets
-from ..ring import Words
+from .engine import lanes_here, twice
+from .keys import Octets
+from .ring import Words
 
 Bits = NDArray[np.bool_]
 _ONE = np.uint64(1)
@@ -209,7 +209,7 @@ class FastGates:
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
         if len(left) < _LEAST:
             return self._portable.garble(left, right, offset, key)
-        from .gate_kernels import garbling
+        from .kernels import garbling
 
         tables, output = np.empty((2, len(left), 2), np.uint64), np.empty((len(left), 2), np.uint64)
         labels = np.ascontiguousarray(left), np.ascontiguousarray(right)
@@ -219,7 +219,7 @@ class FastGates:
     def evaluate(self, left: Words, right: Words, tables: Words, key: Words) -> Words:
         if len(left) < _LEAST:
             return self._portable.evaluate(left, right, tables, key)
-        from .gate_kernels import evaluation
+        from .kernels import evaluation
 
         output, tables = np.empty((len(left), 2), np.uint64), np.ascontiguousarray(tables)
         labels = np.ascontiguousarray(left), np.ascontiguousarray(right)
