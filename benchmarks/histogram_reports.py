@@ -67,7 +67,7 @@ def of_histogram(cells: int, places: np.ndarray) -> tuple[float, float, int, int
             assert one.accepted(other.messages).all()
             one.sums()
 
-    sizes = sum(scheme.public_size + scheme.input_size(party) + SEALED for party in (0, 1))
+    sizes = sum(scheme.PUBLIC_SIZE + scheme.input_size(party) + SEALED for party in (0, 1))
     return made, least(verify) / 2, sizes, scheme.message_size
 
 

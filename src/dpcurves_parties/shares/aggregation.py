@@ -29,27 +29,29 @@ from ..serving.two_servers.sealed_answers import Letter, Reply, answered, letter
 from ..serving.two_servers.store import Standing, Store
 from .answer_proofs import HalfProof, Proving
 from .function_shares import masked, thresholds
-from .shared_records import CheckedEncoding, CheckedReports, Evaluation, Reports
+from .histogram_reports import HistogramEncoding, HistogramEvaluation, HistogramReports, verify_key
+from .shared_records import CheckedEncoding, CheckedReports, Encoding, Evaluation, Reports
 from .task import Task
 
 
-def check_of(evaluation: Evaluation) -> str:
+def check_of(evaluation: Evaluation | HistogramEvaluation) -> str:
     """Digests of all reports of the set, in the order of their ids, as text for the other server.
 
-    They have 16 bytes each. Those of an honest owner are the same at both servers, and tell nothing.
+    They have 16 bytes each. Those of an honest owner are the same at both servers, and tell nothing. Of reports of one
+    cell they are messages of their proofs, which tell nothing either.
     """
     return b64encode(evaluation.digests.tobytes()).decode()
 
 
-def digests_of(told: Mapping[str, Any], reports: int) -> NDArray[np.uint8]:
+def digests_of(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE) -> NDArray[np.uint8]:
     """The inverse of `check_of`, from a message about so many reports. Raises `ProtocolAborted`: there are none."""
     try:
         digests = b64decode(told["check"], validate=True)
     except (KeyError, TypeError, ValueError):
         raise ProtocolAborted("peer", "it told nothing of what is to be checked", 502) from None
-    if len(digests) != DIGEST_SIZE * reports:
+    if len(digests) != size * reports:
         raise ProtocolAborted("peer", "what is to be checked is of another number of reports", 502)
-    return np.frombuffer(digests, np.uint8).reshape(-1, DIGEST_SIZE)
+    return np.frombuffer(digests, np.uint8).reshape(-1, size)
 
 
 def bits_of(dropped: NDArray[np.bool_]) -> bytes:
@@ -250,14 +252,14 @@ class CheckedCounting:
     """
 
     task: Task
-    reports: CheckedReports
+    reports: CheckedReports | HistogramReports
     noise: Callable[[bytes], NoiseKey]
     allotment: Allotment
     standing: Standing
     store: Store
     proofs: Proofs | None = None
     _lock: Lock = field(default_factory=Lock, init=False)
-    _last: tuple[tuple[int, ...], Evaluation] | None = field(default=None, init=False)
+    _last: tuple[tuple[int, ...], Evaluation | HistogramEvaluation] | None = field(default=None, init=False)
     _own: tuple[int, ...] | None = field(default=None, init=False)
 
     def lead(self, own: Asked, plan: Plan, asker: Asker, post: Post) -> Halves:
@@ -347,9 +349,9 @@ class CheckedCounting:
             raise ProtocolAborted("peer", OTHERS_DROPPED, 502)
         return dropped
 
-    def _settled(self, evaluation: Evaluation, told: Mapping[str, Any]) -> bytes:
+    def _settled(self, evaluation: Evaluation | HistogramEvaluation, told: Mapping[str, Any]) -> bytes:
         """Write down which reports have failed, unless it stands already."""
-        passed = evaluation.accepted(digests_of(told, self.standing.reports))
+        passed = evaluation.accepted(digests_of(told, *evaluation.digests.shape))
         if passed.sum() < self.task.least * self.standing.reports:
             rule = (
                 f"{int(passed.sum())} of {len(passed)} pass the servers' check, and {self.task.least} of them have to"
@@ -376,16 +378,16 @@ class CheckedCounting:
         return own
 
     def _at_thresholds(
-        self, plan: Plan, evaluation: Evaluation, dropped: bytes, told: Mapping[str, Any]
+        self, plan: Plan, evaluation: Evaluation | HistogramEvaluation, dropped: bytes, told: Mapping[str, Any]
     ) -> tuple[int, ...]:
         counts = ~flags_of(dropped, self.standing.reports)
-        failed = int((counts & ~evaluation.accepted(digests_of(told, self.standing.reports))).sum())
+        failed = int((counts & ~evaluation.accepted(digests_of(told, *evaluation.digests.shape))).sum())
         if failed:
             rule = f"{failed} reports fail the check at these edges, and none is dropped any more; ask at others"
             raise ProtocolAborted("at", rule, 409)
         return masked(plan, evaluation.among(counts, self.noise(dropped)), self.allotment)
 
-    def _evaluation(self, plan: Plan) -> Evaluation:
+    def _evaluation(self, plan: Plan) -> Evaluation | HistogramEvaluation:
         """The last one is kept: it is asked for twice."""
         at = tuple(thresholds(plan))
         with self._lock:
@@ -492,23 +494,33 @@ class TaskService(Collection[Task]):
         def noise_of(dropped: bytes) -> NoiseKey:
             return self._noise.key_of(f"{standing.set} without {dropped.hex()}")
 
-        encoding, engine = self.task.encoding, self.task.encoding.engine
+        encoding = self.task.encoding
+        if isinstance(encoding, HistogramEncoding):
+            _, listing = self.store.listing(self.task.hash)
+            key = verify_key(self._common, self.task.hash)
+            one_hot = HistogramReports(encoding, self.party, sorted(listing), shares, key)
+            return CheckedCounting(self.task, one_hot, noise_of, allotment, standing, self.store)
         if not isinstance(encoding, CheckedEncoding):
             noise = self._noise.key_of(str(standing.set))
-            reports_of_all = Reports(encoding.keys(self.party, shares), engine, noise)
+            reports_of_all = Reports(encoding.keys(self.party, shares), encoding.engine, noise)
             return PlainCounting(reports_of_all, allotment, standing, self._proofs(shares))
-        # Both servers work it out, each with its own key, and no owner can: it belongs to a set that is closed.
-        common = self.identity.sealing.exchange(public_key(self.task.servers[1 - self.party].sealing))
-        verification = derived(common, f"verification {self.task.hash} {standing.set}")
-        reports = CheckedReports(encoding.checked_keys(self.party, shares), engine, verification)
+        # It belongs to a set that is closed.
+        verification = derived(self._common, f"verification {self.task.hash} {standing.set}")
+        reports = CheckedReports(encoding.checked_keys(self.party, shares), encoding.engine, verification)
         proofs = self._proofs(shares)
         return CheckedCounting(self.task, reports, noise_of, allotment, standing, self.store, proofs)
 
+    @property
+    def _common(self) -> bytes:
+        """SECRET: both servers work it out, each with its own key, and no owner can."""
+        return self.identity.sealing.exchange(public_key(self.task.servers[1 - self.party].sealing))
+
     def _proofs(self, shares: Sequence[bytes]) -> Proofs | None:
         """Proofs of halves of these reports, if the task asks for them."""
-        if not self.task.proofs:
+        encoding = self.task.encoding
+        if not self.task.proofs or not isinstance(encoding, Encoding):
             return None
-        return Proofs(Proving(self.task.hash, self.party, *self.task.encoding.proved(shares)), self.store)
+        return Proofs(Proving(self.task.hash, self.party, *encoding.proved(shares)), self.store)
 
 
 def _told(half: Half, standing: Standing) -> Answer:

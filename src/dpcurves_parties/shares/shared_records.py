@@ -30,6 +30,7 @@ from ..crypto import (
 from ..crypto.checked import SharedChecked
 from ..crypto.comparison import Shared
 from ..crypto.keys import checked_record_words
+from ..serving.two_servers.kinds import Sharing
 from .answer_proofs import Prover, require_words
 
 Words = NDArray[np.uint64]
@@ -40,7 +41,7 @@ VALUES_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
-class Encoding:
+class Encoding(Sharing):
     """Encoding of the reports of one task: the same for owners and servers.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,12 +107,15 @@ class Prio3Histogram:
     what has to be 0 is the negative of what the server itself has. So whatever it answers, whether the report is
     dropped is a function of what it knew before. The same report has the same point whenever it is verified: so
     verifying again tells nothing more. *Soundness*: a report that passes at two honest servers is of one cell, but for
-    a chance below ``2**-100`` for each of 2**20 hashes that the owner has computed, if it does not know the key of
-    verification: r is a hash of both shares, which a polynomial of degree `chunk` at most has for a root with a chance
-    of ``chunk / MODULUS``; a wrong polynomial fits at the point with one of ``2 * points / MODULUS``; and the two
-    things that have to be 0 are added with random factors. *Not promised*: that the cell is the owner's true one.
+    a chance below ``(q + 1) * 2**-118``, up to 2**12 cells, if its owner has computed q hashes and does not know the
+    key of verification. *Proof.* Each r is a hash of both shares, and a polynomial of degree `chunk` that is not 0 has
+    it for a root with a chance of ``chunk / MODULUS``, at each of q tries. Another polynomial than that of the products
+    agrees with it at the point with a chance of ``2 * points / MODULUS``, for the point is a hash under a key that
+    the owner has not got. The two numbers that have to be 0 are added with random factors: ``1 / MODULUS``. *Not
+    promised*: that the cell is the owner's true one.
 
     Attributes:
+        PUBLIC_SIZE: Bytes of a public share.
         length: Number of cells.
         chunk: Number of products in a call of the sum: messages and starts of wires grow with it, calls shrink.
         context: Context of all streams: a task.
@@ -131,6 +134,8 @@ class Prio3Histogram:
     >>> [sum(both) % MODULUS for both in zip(first.sums(), second.sums())]
     [0, 1, 0, 1, 0]
     """
+
+    PUBLIC_SIZE: ClassVar[int] = 2 * SEED
 
     length: int
     chunk: int
@@ -161,10 +166,6 @@ class Prio3Histogram:
         """Elements of a proof."""
         return 2 * self.chunk + 2 * self.points - 1
 
-    @property
-    def public_size(self) -> int:
-        """Bytes of a public share."""
-        return 2 * SEED
 
     @property
     def message_size(self) -> int:

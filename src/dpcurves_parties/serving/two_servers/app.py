@@ -23,11 +23,11 @@ from ..task_app import Handler, Rate, bearer_of, body_of, shown_in, task_app, te
 from ..task_document import Role
 from .collection import LARGEST_QUESTION, Collection, Resources
 from .kinds import SharedTask, kind_named
+from .report_set import LARGEST_BATCH
 from .store import Store
 
 # HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged.
 AnyService = Collection[Any]
-LARGEST_BATCH = 2**23
 FOR_PEER = 8
 """Threads that work for the other server alone."""
 PER_MINUTE = 1200

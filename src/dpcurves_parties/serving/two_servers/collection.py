@@ -413,7 +413,7 @@ class Collection(ABC, Generic[Of]):
         Raises:
             ProtocolAborted: the batch was changed or is not for here, or no more reports are taken.
         """
-        batch = unpacked(message, self.task.hash, self.party, self.encoding.size + OVERHEAD)
+        batch = unpacked(message, self.task.hash, self.party, self.encoding.size_of(self.party) + OVERHEAD)
         stored = [self._opened(number, report, batch.contribution) for number, report in enumerate(batch.reports)]
         try:
             self.encoding.require(self.party, [report.share for report in stored])
@@ -433,7 +433,7 @@ class Collection(ABC, Generic[Of]):
     def _opened(self, number: int, report: Report, contribution: bytes) -> Stored:
         place = place_of(self.task.hash, self.party, contribution, report.id)
         share = opened(report.sealed, self.identity.sealing, place)
-        if share is None or len(share) != self.encoding.size:
+        if share is None or len(share) != self.encoding.size_of(self.party):
             raise ProtocolAborted("reports", f"report {number} of the batch was changed, or sealed to another server")
         digest = report_set.digest_of(share[: self.encoding.public_size])
         return Stored(report.id, digest, report_set.whole(report.id, share), share)

@@ -52,6 +52,10 @@ FORMAT = 2
 ID = 16
 NAME = 32
 MOST_REPORTS = 4096
+LARGEST_BATCH = 2**23
+"""Bytes."""
+LARGEST_SEALED = 2**16 - 1
+"""Bytes of a sealed share, whose number has two bytes."""
 _HEADER = struct.Struct(f"<4sBBBHI{NAME}s{NAME}s")
 
 
