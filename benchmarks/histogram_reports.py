@@ -73,7 +73,11 @@ def of_histogram(cells: int, places: np.ndarray) -> tuple[float, float, int, int
 
 def main(quick: bool) -> None:
     print(f"{'':>6}  {'owner, us':>17}  {'server, us':>17}  {'bytes sent':>17}  {'bytes between':>15}")
-    print(f"{'cells':>6}  " + "  ".join(["    tree    Prio3"] * 3) + "    tree    Prio3   over the tree: owner, server, sent")
+    print(
+        f"{'cells':>6}  "
+        + "  ".join(["    tree    Prio3"] * 3)
+        + "    tree    Prio3   over the tree: owner, server, sent"
+    )
     for cells in (8, 64, 256) if quick else (2**power for power in range(3, 13)):
         count = max(16, min(1000, VALUES // cells))
         places = np.random.default_rng(1).integers(0, cells + 1, count)

@@ -18,7 +18,12 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Read
 from dpcurves_parties.shares.function_shares import RING, FunctionShares, Owners, collect, masked, thresholds
-from dpcurves_parties.shares.histogram_reports import HistogramEncoding, HistogramEvaluation, HistogramReports, verify_key
+from dpcurves_parties.shares.histogram_reports import (
+    HistogramEncoding,
+    HistogramEvaluation,
+    HistogramReports,
+    verify_key,
+)
 from dpcurves_parties.shares.shared_records import Accepted
 
 TASK = "ab" * 32
@@ -34,9 +39,7 @@ def evaluations(places: NDArray[np.int64], slots: int, changed: int | None = Non
     if changed is not None:
         both[0][changed] = both[0][changed][:64] + bytes([both[0][changed][64] ^ 1]) + both[0][changed][65:]
     ids = [one for one, _ in named]
-    return [
-        HistogramReports(encoding, party, ids, both[party], key).evaluated(range(1, slots + 1)) for party in (0, 1)
-    ]
+    return [HistogramReports(encoding, party, ids, both[party], key).evaluated(range(1, slots + 1)) for party in (0, 1)]
 
 
 def holders(found: list[HistogramEvaluation]) -> list[Accepted]:
@@ -64,7 +67,7 @@ QUERIES.append(CountQuery((Categories("w", (0, 1)), Axis("x", Grid(0, 1, cells=2
 
 
 def left_to(party: int, asked: Plan, places: tuple[int, ...], loss: PrivacyLoss) -> list[int]:
-    """Numbers that a server is left with of the other one's half, once its own shares are taken off, less that noise."""
+    """Numbers that a server is left with of the other's half, once its own shares are taken off, less that noise."""
     slots = asked.query.rows * asked.query.cells if isinstance(asked.query, CountQuery) else 0
     both = holders(evaluations(np.array(places), slots))
     law = asked.law.required(IntervalSums)
@@ -87,12 +90,13 @@ def test_against_each_server_any_replaced_report_loses_at_most_the_loss_and_some
     assert list(thresholds(asked)) == list(range(1, slots + 1))
     parameters = [noise.parameter for noise, size in asked.law.required(IntervalSums).noises for _ in range(size)]
     for party in (0, 1):
-        left = {
-            places: left_to(party, asked, places, loss)
-            for places in combinations_with_replacement(range(slots + 1), 2)
+        left: dict[tuple[int, ...], list[int]] = {
+            places: left_to(party, asked, places, loss) for places in combinations_with_replacement(range(slots + 1), 2)
         }
 
-        def lost(one: tuple[int, ...], other: tuple[int, ...], left: dict[tuple[int, ...], list[int]] = left) -> Fraction:
+        def lost(
+            one: tuple[int, ...], other: tuple[int, ...], left: dict[tuple[int, ...], list[int]] = left
+        ) -> Fraction:
             shifts = [a - b for a, b in zip(left[one], left[other], strict=True)]
             if loss.is_pure:
                 return sum((abs(each) / scale for each, scale in zip(shifts, parameters, strict=True)), Fraction(0))
@@ -113,7 +117,9 @@ def test_a_report_is_good_under_its_own_id_in_its_own_task_alone_and_asked_at_on
 
     def told(task: str, name: bytes, verification: bytes) -> list[HistogramEvaluation]:
         read = HistogramEncoding(3, task)
-        return [HistogramReports(read, party, [name], [shares[party]], verification).evaluated((1,)) for party in (0, 1)]
+        return [
+            HistogramReports(read, party, [name], [shares[party]], verification).evaluated((1,)) for party in (0, 1)
+        ]
 
     first, second = told(TASK, one, key)
     assert first.accepted(second.digests).all()

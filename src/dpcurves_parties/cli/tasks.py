@@ -20,6 +20,7 @@ from dpcurves.cli.options import (
     TaskDocument,
     categories,
     category,
+    chosen,
     grid_of,
     values_of,
     whole,
@@ -126,7 +127,15 @@ def _seen(sample: str, column: str) -> tuple[float, float, tuple[float, float]]:
 
 EXTRA = "two servers need more packages than one curator; install dpcurves[servers]"
 require_extra = partial(
-    require_packages, "task", EXTRA, "fastapi", "prometheus_client", "uvicorn", "cryptography.hazmat.primitives.hpke"
+    require_packages,
+    "task",
+    EXTRA,
+    "fastapi",
+    "prometheus_client",
+    "uvicorn",
+    "cryptography.hazmat.primitives.hpke",
+    "Cryptodome",
+    "pyhpke",
 )
 """Refuse if the optional packages of the extra ``servers`` are missing."""
 

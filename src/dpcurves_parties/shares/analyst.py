@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from ..crypto import engine_of_task
 from ..serving.channel import PATIENCE, Channel
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Ticket
+from ..serving.two_servers.dap import task_id
 from ..serving.two_servers.kinds import Asked, closed_standing
 from ..serving.two_servers.owner import AgreedReports, require_task
 from ..serving.two_servers.sealed_answers import Inquiry
@@ -88,6 +90,7 @@ def _reports(task: Task) -> tuple[str, ...]:
     return (
         f"Reports: Prio3Histogram of {scheme.length} cells in chunks of {scheme.chunk}; {sizes} bytes for both servers,"
         f" where trees of seeds would have {others}",
+        f"DAP: id {task_id(task.hash)}, configuration {b64encode(task.configuration.packed()).decode()}",
     )
 
 

@@ -23,6 +23,7 @@ from ..crypto.prio3 import Prio3Histogram
 from ..serving.identity import Server
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Role, loss_from_json, loss_to_json
+from ..serving.two_servers.dap import Configuration, Vdaf, number
 from ..serving.two_servers.kinds import SharedTask
 from ..serving.two_servers.report_set import LARGEST_SEALED, OVERHEAD
 from .answer_proofs import ProofKeys, Prover, required
@@ -150,6 +151,16 @@ class Task(SharedTask):
             return HistogramEncoding(self.slots, self.hash)
         kind = Encoding if self.owners is Owners.UNCHECKED else CheckedEncoding
         return kind(self.slots, engine_of_task(bytes.fromhex(self.hash)), len(self.proofs))
+
+    @property
+    def configuration(self) -> Configuration:
+        """What clients of the DAP draft have to know of the task."""
+        encoding = self.encoding
+        if isinstance(encoding, HistogramEncoding):
+            parameters = number(encoding.scheme.length, 4) + number(encoding.scheme.chunk, 4)
+            return Configuration(self.hash, self.servers, Vdaf.HISTOGRAM, parameters)
+        vdaf = Vdaf.CHECKED_TREE if isinstance(encoding, CheckedEncoding) else Vdaf.TREE
+        return Configuration(self.hash, self.servers, vdaf, number(self.slots, 8) + number(len(self.proofs), 2))
 
     def sharing(self, proof: str) -> Encoding | HistogramEncoding:
         encoding = self.encoding

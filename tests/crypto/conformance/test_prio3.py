@@ -19,9 +19,7 @@ from dpcurves_parties.crypto.prio3 import MODULUS, Prio3Histogram, VerifiedCells
 
 VECTORS = Path(__file__).parent / "vectors" / "histogram.json"
 CASES: dict[str, dict[str, Any]] = {
-    name: case
-    for name, case in json.loads(VECTORS.read_text(encoding="utf-8"))["cases"].items()
-    if case["shares"] == 2
+    name: case for name, case in json.loads(VECTORS.read_text(encoding="utf-8"))["cases"].items() if case["shares"] == 2
 }
 KEY = bytes(range(32))
 
@@ -32,7 +30,7 @@ def _loops(request: pytest.FixtureRequest) -> Any:
         pytest.importorskip("numba")
         yield
     else:
-        with mock.patch.object(histogram, "_loops", lambda: None):
+        with mock.patch.object(histogram, "_loops", return_value=None):
             yield
 
 

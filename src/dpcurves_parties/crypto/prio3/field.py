@@ -39,6 +39,24 @@ class Tag(NamedTuple):
         return len(dst).to_bytes(2, "little") + dst
 
 
+class Questioned(NamedTuple):
+    """SECRET: shares of some reports at one server, with their joint and query randomness.
+
+    Attributes:
+        cells: ``(reports, length, 2)``.
+        starts: Starts of wires, ``(reports, 2 * chunk, 2)``.
+        sums: Values of the polynomial of sums of products at all nodes but the last, ``(reports, 2 * points - 1, 2)``.
+        joint: ``(reports, calls, 2)``.
+        query: Two factors and a point, ``(reports, 3, 2)``.
+    """
+
+    cells: Words
+    starts: Words
+    sums: Words
+    joint: Words
+    query: Words
+
+
 def stream(tag: bytes, seed: bytes, binder: bytes, size: int) -> bytes:
     """Bytes of XofTurboShake128."""
     source = TurboSHAKE128.new(domain=_SUFFIX, data=b"".join((tag, bytes([len(seed)]), seed, binder)))
@@ -63,13 +81,13 @@ def _passed(tag: bytes, seed: bytes, binder: bytes, number: int) -> Words:
         found = words_of(stream(tag, seed, binder, SIZE * (number + more)), 1, number + more)[0]
         kept = found[are_elements(found)]
         if len(kept) >= number:
-            return kept[:number]
+            return np.asarray(kept[:number], np.uint64)
     raise AssertionError
 
 
 def words_of(octets: bytes, rows: int, number: int) -> Words:
     """Bytes of elements as ``(rows, number, 2)`` words."""
-    return np.frombuffer(octets, "<u8").astype(np.uint64, copy=False).reshape(rows, number, 2)
+    return np.asarray(np.frombuffer(octets, "<u8").astype(np.uint64, copy=False).reshape(rows, number, 2), np.uint64)
 
 
 def octets_of(words: Words) -> list[bytes]:
@@ -115,7 +133,8 @@ def integers(words: Words) -> list[int]:
 
 def of_integers(numbers: Sequence[int]) -> Words:
     """The inverse of `integers`."""
-    return words_of(b"".join((one % MODULUS).to_bytes(SIZE, "little") for one in numbers), 1, len(numbers))[0].copy()
+    octets = b"".join((one % MODULUS).to_bytes(SIZE, "little") for one in numbers)
+    return np.array(words_of(octets, 1, len(numbers))[0], np.uint64)
 
 
 def roots(order: int) -> list[int]:
@@ -130,4 +149,3 @@ def roots(order: int) -> list[int]:
 def interpolated_first(count: int, point: int) -> int:
     """Value at a point of the polynomial that is 1 at 1 and 0 at the other roots of unity of an order `count`."""
     return (pow(point, count, MODULUS) - 1) * pow(count * (point - 1), -1, MODULUS) % MODULUS
-

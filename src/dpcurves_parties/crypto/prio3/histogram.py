@@ -18,6 +18,7 @@ from .field import (
     MODULUS,
     SEED,
     SIZE,
+    Questioned,
     Tag,
     Words,
     are_elements,
@@ -166,7 +167,6 @@ class Prio3Histogram:
         """Elements of a proof."""
         return 2 * self.chunk + 2 * self.points - 1
 
-
     @property
     def message_size(self) -> int:
         """Bytes that a server says to the other one of a report."""
@@ -176,9 +176,7 @@ class Prio3Histogram:
         """Bytes of an input share."""
         return 2 * SEED if party else SIZE * (self.length + self.proof_length) + SEED
 
-    def shared(
-        self, cells: NDArray[np.int64], nonces: Sequence[bytes], randomness: Sequence[bytes]
-    ) -> OneHotShares:
+    def shared(self, cells: NDArray[np.int64], nonces: Sequence[bytes], randomness: Sequence[bytes]) -> OneHotShares:
         """Share cells between two servers.
 
         Args:
@@ -210,7 +208,9 @@ class Prio3Histogram:
         _proved(self, np.asarray(cells, np.int64), starts, self._joint(self._seeds(public)), sums)
         proofs = subtracted(np.concatenate([starts, sums], axis=1), masks)
         rows = zip(octets_of(leader), octets_of(proofs), own_blinds, strict=True)
-        return OneHotShares(public, ([b"".join(row) for row in rows], [a + b for a, b in zip(seeds, blinds, strict=True)]))
+        return OneHotShares(
+            public, ([b"".join(row) for row in rows], [a + b for a, b in zip(seeds, blinds, strict=True)])
+        )
 
     def require(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse what are no input shares of a server. Raises `ValueError`."""
@@ -248,7 +248,7 @@ class Prio3Histogram:
         query = elements(self._tag(QUERY), ((key, _ONE_PROOF + nonce) for nonce in nonces), QUERIES)
         told = np.empty((len(shares), 2 * self.chunk + 2, 2), np.uint64)
         starts, sums = proofs[:, : 2 * self.chunk], proofs[:, 2 * self.chunk :]
-        _questioned(self, cells, starts, sums, self._joint(seeds), query, told)
+        _questioned(self.points, Questioned(cells, starts, sums, self._joint(seeds), query), told)
         messages = [numbers + part for numbers, part in zip(octets_of(told), own, strict=True)]
         return VerifiedCells(self, party, cells, _rows(messages, self.message_size), _rows(seeds, SEED))
 
@@ -269,7 +269,7 @@ class Prio3Histogram:
         if others.shape != own.shape:
             raise Refused("messages", f"{own.shape} are needed, got {others.shape}")
         numbers = [words_of(each[:, :-SEED].tobytes(), len(each), 2 * self.chunk + 2) for each in (own, others)]
-        canonical = are_elements(numbers[1]).all(axis=1)
+        canonical = np.asarray(are_elements(numbers[1]).all(axis=1))
         passed = np.zeros(len(own), np.bool_)
         _agreed(numbers[0], numbers[1] * canonical[:, None, None].astype(np.uint64), passed)
         parts = [own[:, -SEED:], others[:, -SEED:]]
@@ -336,29 +336,31 @@ def _nodes(points: int) -> tuple[Words, Words]:
 
 
 @cache
-def _odd_nodes(points: int, calls: int) -> tuple[list[int], list[int], Words, Words]:
+def _odd_nodes(points: int, calls: int) -> tuple[list[int], list[int]]:
     """Values at odd nodes of the polynomial that is 1 at node 0, and of the sum of those that are 1 at a call's."""
     first = [interpolated_first(points, node) for node in roots(2 * points)[1::2]]
     rest = [sum(first[(place - call) % points] for call in range(1, calls + 1)) % MODULUS for place in range(points)]
-    return first, rest, _marked(first), _marked(rest)
+    return first, rest
+
+
+@cache
+def _marked_odd_nodes(points: int, calls: int) -> tuple[Words, Words]:
+    first, rest = map(_marked, _odd_nodes(points, calls))
+    return first, rest
 
 
 def _proved(scheme: Prio3Histogram, hot: NDArray[np.int64], starts: Words, joint: Words, sums: Words) -> None:
-    first, rest, *marked = _odd_nodes(scheme.points, scheme.calls)
     if _loops() is None:
-        plain.proved(hot, starts, joint, first, rest, sums)
+        plain.proved(hot, starts, joint, _odd_nodes(scheme.points, scheme.calls), sums)
     else:
-        _loops().proved(hot, starts, joint, *marked, sums)
+        _loops().proved(hot, starts, joint, _marked_odd_nodes(scheme.points, scheme.calls), sums)
 
 
-def _questioned(
-    scheme: Prio3Histogram, cells: Words, starts: Words, sums: Words, joint: Words, query: Words, told: Words
-) -> None:
+def _questioned(points: int, asked: Questioned, told: Words) -> None:
     if _loops() is None:
-        plain.questioned(cells, starts, sums, joint, query, scheme.points, told)
+        plain.questioned(asked, points, told)
     else:
-        arrays = map(np.ascontiguousarray, (cells, starts, sums, joint, query))
-        _loops().questioned(*arrays, *_nodes(scheme.points), told)
+        _loops().questioned(Questioned(*map(np.ascontiguousarray, asked)), *_nodes(points), told)
 
 
 def _agreed(first: Words, second: Words, passed: NDArray[np.bool_]) -> None:

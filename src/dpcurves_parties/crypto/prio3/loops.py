@@ -10,7 +10,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from .field import MODULUS, Words, of_integers
+from .field import MODULUS, Questioned, Words, of_integers
 
 _UPPER = np.uint64(MODULUS >> 64)
 _SQUARE = of_integers([2**256])[0]
@@ -21,7 +21,7 @@ _NO, _YES = np.uint64(0), np.uint64(1)
 
 
 @intrinsic
-def _upper(typing: Any, first: Any, second: Any) -> Any:
+def _upper_of(typing: Any, first: Any, second: Any) -> Any:
     """Upper word of the product of two words."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -30,6 +30,9 @@ def _upper(typing: Any, first: Any, second: Any) -> Any:
         return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
 
     return types.uint64(types.uint64, types.uint64), code
+
+
+_upper: Any = _upper_of
 
 
 @njit(cache=True, inline="always")
@@ -130,92 +133,94 @@ def _inverse(number: Any) -> Any:
     return result
 
 
+@njit(cache=True)
+def _inverses(point: Any, nodes: Words) -> Any:
+    """Inverses of the differences of a point and all nodes, marked, by one inversion."""
+    below, inverses = np.empty((len(nodes) + 1, 2), np.uint64), np.empty((len(nodes), 2), np.uint64)
+    _put(below, 0, (_ONE_0, _ONE_1))
+    for place in range(len(nodes)):
+        _put(below, place + 1, _times(_at(below, place), _minus(point, _at(nodes, place))))
+    back = _inverse(_at(below, len(nodes)))
+    for place in range(len(nodes) - 1, -1, -1):
+        _put(inverses, place, _times(back, _at(below, place)))
+        back = _times(back, _minus(point, _at(nodes, place)))
+    return inverses
+
+
+@njit(cache=True)
+def _polynomial(sums: Words, nodes: Words, inverses: Words, calls: Any) -> Any:
+    """The polynomial of sums of products: its value but for a factor, and the sum of its values at calls' nodes.
+
+    Its degree is such that its values times the nodes add up to 0; the last value is not told.
+    """
+    last, value, closed = (_NO, _NO), (_NO, _NO), (_NO, _NO)
+    for place in range(len(nodes)):
+        node = _at(nodes, place)
+        if place < len(nodes) - 1:
+            number = _at(sums, place)
+            last = _plus(last, _times(number, node))
+        else:
+            number = _minus((_NO, _NO), _times(last, _at(nodes, 1)))
+        value = _plus(value, _times(number, _times(node, _at(inverses, place))))
+        if place % 2 == 0 and 2 <= place <= 2 * calls:
+            closed = _plus(closed, number)
+    return value, closed
+
+
+@njit(cache=True)
+def _wires(shares: tuple[Words, Words], joint: Words, weights: Words, half: Any, told: Words) -> Any:
+    """Write the values of wires: at node 0 they are their starts, at node c what the chunk c shows. Sum of cells."""
+    cells, starts = shares
+    chunk, total, whole = len(starts) // 2, (_NO, _NO), (_NO, _NO)
+    for call in range(len(joint)):
+        total = _plus(total, _at(weights, call + 1))
+    less = _times(total, half)
+    for place in range(chunk):
+        _put(told, 2 * place + 1, _times(_at(starts, 2 * place), _at(weights, 0)))
+        _put(told, 2 * place + 2, _minus(_times(_at(starts, 2 * place + 1), _at(weights, 0)), less))
+    for call in range(len(joint)):
+        weight, ratio = _at(weights, call + 1), _marked(_at(joint, call))
+        risen = weight
+        for place in range(min(chunk, len(cells) - call * chunk)):
+            cell, first, second = _at(cells, call * chunk + place), 2 * place + 1, 2 * place + 2
+            risen, whole = _times(risen, ratio), _plus(whole, cell)
+            _put(told, first, _plus(_at(told, first), _times(cell, risen)))
+            _put(told, second, _plus(_at(told, second), _times(cell, weight)))
+    return whole
+
+
 @njit(cache=True, nogil=True)
-def questioned(
-    cells: Words, starts: Words, sums: Words, joint: Words, query: Words, nodes: Words, parts: Words, told: Words
-) -> None:
+def questioned(asked: Questioned, nodes: Words, parts: Words, told: Words) -> None:
     """Messages of one server, of all reports: see `Prio3Histogram.verified`.
 
     Args:
-        cells: ``(reports, length, 2)``.
-        starts: ``(reports, 2 * chunk, 2)``.
-        sums: ``(reports, 2 * points - 1, 2)``.
-        joint: ``(reports, calls, 2)``.
-        query: ``(reports, 3, 2)``.
+        asked: What is known of the reports.
         nodes: ``(2 * points, 2)``: roots of unity of that order, marked.
         parts: ``(3, 2)``: an inverse of 2, and inverses of `points` and of its double, marked.
         told: ``(reports, 2 * chunk + 2, 2)``: what is written: what has to be 0, the wires, and the polynomial.
     """
-    length, wires, calls, many = cells.shape[1], starts.shape[1], joint.shape[1], nodes.shape[0]
-    chunk, points = wires // 2, many // 2
-    zero, one = (_NO, _NO), (_YES, _NO)
-    below, inverses = np.empty((many + 1, 2), np.uint64), np.empty((many, 2), np.uint64)
-    weights = np.empty((calls + 1, 2), np.uint64)
-    for report in range(cells.shape[0]):
-        point = _marked(_at(query[report], 2))
-        power = point
-        step = 1
+    calls, points = asked.joint.shape[1], nodes.shape[0] // 2
+    zero, one, marked_one = (_NO, _NO), (_YES, _NO), (_ONE_0, _ONE_1)
+    weights, half = np.empty((calls + 1, 2), np.uint64), _times(_at(parts, 0), one)
+    for report in range(asked.cells.shape[0]):
+        point, query = _marked(_at(asked.query[report], 2)), asked.query[report]
+        power, step = point, 1
         while step < points:
-            power = _times(power, power)
-            step *= 2
-        marked_one = (_ONE_0, _ONE_1)
+            power, step = _times(power, power), 2 * step
         double = _minus(_times(power, power), marked_one)
         if double == zero:  # the point is a node: refused by all servers, once in more than 2**100 reports
             told[report] = 0
             _put(told[report], 0, one)
             continue
-        # Inverses of the differences of the point and all nodes, by one inversion.
-        _put(below, 0, marked_one)
-        for place in range(many):
-            _put(below, place + 1, _times(_at(below, place), _minus(point, _at(nodes, place))))
-        back = _inverse(_at(below, many))
-        for place in range(many - 1, -1, -1):
-            _put(inverses, place, _times(back, _at(below, place)))
-            back = _times(back, _minus(point, _at(nodes, place)))
-        # The polynomial of sums of products: its degree is such that values times nodes add up to 0.
-        scale = _times(double, _at(parts, 2))
-        last, value, closed = zero, zero, zero
-        for place in range(many):
-            node = _at(nodes, place)
-            if place < many - 1:
-                number = _at(sums[report], place)
-                last = _plus(last, _times(number, node))
-            else:
-                number = _minus(zero, _times(last, _at(nodes, 1)))
-            value = _plus(value, _times(number, _times(node, _at(inverses, place))))
-            if place % 2 == 0 and 2 <= place <= 2 * calls:
-                closed = _plus(closed, number)
-        _put(told[report], wires + 1, _times(value, scale))
-        # Wires: at node 0 their starts, at node c what the chunk c shows.
+        inverses = _inverses(point, nodes)
+        value, closed = _polynomial(asked.sums[report], nodes, inverses, calls)
+        _put(told[report], told.shape[1] - 1, _times(value, _times(double, _at(parts, 2))))
         scale = _times(_minus(power, marked_one), _at(parts, 1))
-        total = zero
         for call in range(calls + 1):
-            weight = _times(_times(_at(nodes, 2 * call), _at(inverses, 2 * call)), scale)
-            _put(weights, call, weight)
-            if call:
-                total = _plus(total, weight)
-        half = _times(_at(parts, 0), one)
-        less = _times(total, half)
-        for place in range(chunk):
-            _put(told[report], 2 * place + 1, _times(_at(starts[report], 2 * place), _at(weights, 0)))
-            start = _times(_at(starts[report], 2 * place + 1), _at(weights, 0))
-            _put(told[report], 2 * place + 2, _minus(start, less))
-        whole = zero
-        for call in range(calls):
-            weight = _at(weights, call + 1)
-            ratio = _marked(_at(joint[report], call))
-            risen = weight
-            for place in range(min(chunk, length - call * chunk)):
-                cell = _at(cells[report], call * chunk + place)
-                risen = _times(risen, ratio)
-                whole = _plus(whole, cell)
-                first, second = 2 * place + 1, 2 * place + 2
-                _put(told[report], first, _plus(_at(told[report], first), _times(cell, risen)))
-                _put(told[report], second, _plus(_at(told[report], second), _times(cell, weight)))
-        whole = _minus(whole, half)
-        first_part = _times(_marked(_at(query[report], 0)), closed)
-        second_part = _times(_marked(_at(query[report], 1)), whole)
-        _put(told[report], 0, _plus(first_part, second_part))
+            _put(weights, call, _times(_times(_at(nodes, 2 * call), _at(inverses, 2 * call)), scale))
+        whole = _wires((asked.cells[report], asked.starts[report]), asked.joint[report], weights, half, told[report])
+        first = _times(_marked(_at(query, 0)), closed)
+        _put(told[report], 0, _plus(first, _times(_marked(_at(query, 1)), _minus(whole, half))))
 
 
 @njit(cache=True, nogil=True)
@@ -234,19 +239,18 @@ def agreed(first: Words, second: Words, passed: NDArray[np.bool_]) -> None:
 
 
 @njit(cache=True, nogil=True)
-def proved(
-    hot: NDArray[np.int64], starts: Words, joint: Words, first: Words, rest: Words, sums: Words
-) -> None:
+def proved(hot: NDArray[np.int64], starts: Words, joint: Words, odd: tuple[Words, Words], sums: Words) -> None:
     """The polynomials of sums of products of some reports, each of one cell: see `Prio3Histogram.shared`.
 
     Args:
         hot: ``(reports,)``: the cell of each. SECRET.
         starts: ``(reports, 2 * chunk, 2)``.
         joint: ``(reports, calls, 2)``.
-        first: ``(points, 2)``: values at odd nodes of the polynomial that is 1 at node 0, marked.
-        rest: ``(points, 2)``: of the sum of those that are 1 at a call's node, marked.
+        odd: ``(points, 2)`` each: values at odd nodes, of the polynomial that is 1 at node 0, and of the sum of those
+            that are 1 at a call's node; marked.
         sums: ``(reports, 2 * points - 1, 2)``: what is written.
     """
+    first, rest = odd
     chunk, points = starts.shape[1] // 2, first.shape[0]
     zero, one = (_NO, _NO), (_ONE_0, _ONE_1)
     for report in range(hot.shape[0]):

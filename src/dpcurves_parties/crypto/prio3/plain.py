@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .field import MODULUS, Words, integers, of_integers, roots
+from .field import MODULUS, Questioned, Words, integers, of_integers, roots
 
 HALF = pow(2, -1, MODULUS)
 
@@ -22,39 +22,31 @@ def _weights(nodes: Sequence[int], point: int) -> list[int]:
     return [scale * node * pow(point - node, -1, MODULUS) % MODULUS for node in nodes]
 
 
-def questioned(
-    cells: Words, starts: Words, sums: Words, joint: Words, query: Words, points: int, told: Words
-) -> None:
+def questioned(asked: Questioned, points: int, told: Words) -> None:
     """Messages of one server, of all reports: as `loops.questioned`."""
-    nodes, chunk = roots(2 * points), starts.shape[1] // 2
-    for report in range(len(cells)):
-        point = integers(query[report])[2]
-        if pow(point, 2 * points, MODULUS) == 1:
-            message = [1] + [0] * (2 * chunk + 1)
-        else:
-            parts = (integers(each[report]) for each in (cells, starts, sums, joint, query))
-            message = _message(*parts, nodes, chunk)
-        told[report] = of_integers(message)
+    nodes = roots(2 * points)
+    for report in range(len(asked.cells)):
+        cells, starts, sums, joint, query = (integers(each[report]) for each in asked)
+        if pow(query[2], 2 * points, MODULUS) == 1:
+            told[report] = of_integers([1] + [0] * (len(starts) + 1))
+            continue
+        last = -_product(sums, nodes[:-1]) * nodes[1] % MODULUS
+        value = _product([*sums, last], _weights(nodes, query[2]))
+        wires = _wires(cells, starts, joint, _weights(nodes[::2], query[2])[: len(joint) + 1])
+        zero = query[0] * sum(sums[2 : 2 * len(joint) + 1 : 2]) + query[1] * (sum(cells) - HALF)
+        told[report] = of_integers([zero, *wires, value])
 
 
-def _message(
-    cells: list[int], starts: list[int], sums: list[int], joint: list[int], query: list[int], nodes: list[int],
-    chunk: int,
-) -> list[int]:  # fmt: skip
-    last = -_product(sums, nodes[:-1]) * nodes[1] % MODULUS
-    value = _product([*sums, last], _weights(nodes, query[2]))
-    first, *weights = _weights(nodes[::2], query[2])[: len(joint) + 1]
-    wires = [start * first for start in starts]
-    for call, (ratio, weight) in enumerate(zip(joint, weights, strict=True)):
+def _wires(cells: Sequence[int], starts: Sequence[int], joint: Sequence[int], weights: Sequence[int]) -> list[int]:
+    chunk, less = len(starts) // 2, sum(weights[1:]) * HALF
+    wires = [start * weights[0] for start in starts]
+    for call, (ratio, weight) in enumerate(zip(joint, weights[1:], strict=True)):
         risen = weight
         for place, cell in enumerate(cells[call * chunk : (call + 1) * chunk]):
             risen = risen * ratio % MODULUS
             wires[2 * place] += cell * risen
             wires[2 * place + 1] += cell * weight
-    less = sum(weights) * HALF
-    wires = [wire - less * (place % 2) for place, wire in enumerate(wires)]
-    zero = query[0] * sum(sums[2 : 2 * len(joint) + 1 : 2]) + query[1] * (sum(cells) - HALF)
-    return [zero, *wires, value]
+    return [wire - less * (place % 2) for place, wire in enumerate(wires)]
 
 
 def agreed(first: Words, second: Words, passed: NDArray[np.bool_]) -> None:
@@ -66,9 +58,10 @@ def agreed(first: Words, second: Words, passed: NDArray[np.bool_]) -> None:
 
 
 def proved(
-    hot: NDArray[np.int64], starts: Words, joint: Words, first: Sequence[int], rest: Sequence[int], sums: Words
+    hot: NDArray[np.int64], starts: Words, joint: Words, odd: tuple[Sequence[int], Sequence[int]], sums: Words
 ) -> None:
     """The polynomials of sums of products of some reports, each of one cell: as `loops.proved`."""
+    first, rest = odd
     points, chunk = len(first), starts.shape[1] // 2
     for report, cell in enumerate(hot.tolist()):
         call, place = divmod(cell, chunk)

@@ -10,6 +10,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
 
 from dpcurves.ledger import Ledger
 
@@ -22,6 +23,19 @@ from ..task_app import Front as TaskFront
 from ..task_app import Handler, Rate, bearer_of, body_of, shown_in, task_app, tell_of, told
 from ..task_document import Role
 from .collection import LARGEST_QUESTION, Collection, Resources
+from .dap import (
+    CACHED,
+    CONFIGS,
+    ERRORS,
+    PROBLEM,
+    TASK_ID,
+    UPLOAD,
+    URN,
+    Keys,
+    Malformed,
+    Unrecognized,
+    named_by,
+)
 from .kinds import SharedTask, kind_named
 from .report_set import LARGEST_BATCH
 from .store import Store
@@ -41,7 +55,9 @@ def create_app(services: Mapping[str, AnyService]) -> FastAPI:
         "enrol": front.enrol, "reports": front.reports, "close": front.close, "answers": front.answers,
         "peer/{what}": front.of_peer,
     }  # fmt: skip
-    return task_app(front.standing, handlers)
+    app = task_app(front.standing, handlers)
+    app.get("/hpke_config")(front.configs)
+    return app
 
 
 class ServerFront(TaskFront[AnyService]):
@@ -53,19 +69,39 @@ class ServerFront(TaskFront[AnyService]):
         # Answers wait for the other server, so its threads are no analyst's: else both servers could wait for each
         # other.
         self._others = ThreadPoolExecutor(FOR_PEER, "peer")
+        self._keys = Keys.of(service.identity.sealing for service in services.values())
+        for service in services.values():
+            service.keys = self._keys
         # Questions that reach this server by way of the other one count as those that are asked here.
         for task, service in services.items():
             service.count = self._rates[task].count
 
     async def reports(self, task: str, request: Request) -> Response:
-        """Accept a batch from an owner."""
+        """Accept a batch from an owner; of a task that is named as in the DAP draft, an upload."""
+        if len(task) == TASK_ID:
+            return await self._uploads(task, request)
         service = self.service(task)
-        shown = shown_in(request)
-        owner = (
-            await run_in_threadpool(service.owner_shown, shown) if service.task.enrols else service.owner_shown(shown)
-        )
+        owner = await _owner_of(service, request)
         message = await body_of(request, LARGEST_BATCH)
         return await told(lambda: service.receive(owner, message))
+
+    async def _uploads(self, task: str, request: Request) -> Response:
+        try:
+            service = self._services.get(named_by(task))
+            if service is None:
+                raise Unrecognized
+            if request.headers.get("content-type", "").replace(" ", "").lower() != UPLOAD:
+                raise ProtocolAborted("message", f"one of {UPLOAD} is needed", 415)
+            owner = await _owner_of(service, request)
+            message = await body_of(request, LARGEST_BATCH)
+            answer = await told(lambda: service.upload(owner, message))
+        except ProtocolAborted as error:
+            return problem(error, task)
+        return Response(answer.body, media_type=ERRORS) if answer.body else Response()
+
+    async def configs(self) -> Response:
+        """Respond to anybody with the keys to which clients of the DAP draft seal."""
+        return Response(self._keys.configs(), media_type=CONFIGS, headers={"Cache-Control": f"max-age={CACHED}"})
 
     async def enrol(self, task: str, request: Request) -> Response:
         """Enrol the token of an owner, who shows its invitation."""
@@ -88,6 +124,22 @@ class ServerFront(TaskFront[AnyService]):
         work, most = service.OF_PEER[what]
         message = await body_of(request, most)
         return await told(lambda: work(service, message), self._others)
+
+
+async def _owner_of(service: AnyService, request: Request) -> int:
+    """The number of the owner whose ticket a request shows. Raises `ProtocolAborted`: it shows none."""
+    shown = shown_in(request)
+    return await run_in_threadpool(service.owner_shown, shown) if service.task.enrols else service.owner_shown(shown)
+
+
+def problem(error: ProtocolAborted, task: str) -> Response:
+    """The response of the DAP draft to a request that is refused: details of a problem (RFC 9457)."""
+    kind = next((name for each, name in _PROBLEMS.items() if isinstance(error, each)), None)
+    facts = {"type": "about:blank" if kind is None else URN + kind, "status": error.status, "detail": str(error)}
+    return JSONResponse({**facts, "taskid": task}, error.status, media_type=PROBLEM)
+
+
+_PROBLEMS = {Malformed: "invalidMessage", Unrecognized: "unrecognizedTask"}
 
 
 def sessions_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], None]:

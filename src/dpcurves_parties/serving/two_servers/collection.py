@@ -32,6 +32,7 @@ from ..messages import opened as read
 from ..server import Line
 from ..task_document import Role, bearer_shown, hash_of_shown
 from . import report_set
+from .dap import Keys
 from .kinds import VERSION, Askable, Asked, SharedTask, Sharing, require_set
 from .report_set import OTHER, OVERHEAD, Listing, Report, ReportSet, Told, common, opened, place_of
 from .report_set import unpacked_batch as unpacked
@@ -316,6 +317,7 @@ class Collection(ABC, Generic[Of]):
         place: Resources of this server.
         peer: The way to the other server.
         count: Function that counts a question of an analyst, and refuses it where there were too many in a minute.
+        keys: Keys that open input shares of the DAP draft: this server's own, and those of other tasks that it serves.
         OF_PEER: Requests that only the other server may make.
     """
 
@@ -324,11 +326,13 @@ class Collection(ABC, Generic[Of]):
     task: Of
     place: Resources
     count: Callable[[int], object] = field(default_factory=lambda: uncounted, init=False)
+    keys: Keys = field(init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
         place, self.peer = self.place, self.place.channel(self.task)
         self.party, self.identity, self.store, self.ledger = place.party, place.identity, place.store, place.ledger
+        self.keys = Keys.of([self.identity.sealing])
         self.ledger.create(self.task.account)
         self.store.begin(self.task.hash)
         self._noise = NoiseSecret.of(self.identity, self.ledger, self.task.dataset, self.party, self.drawn_as)
@@ -419,10 +423,15 @@ class Collection(ABC, Generic[Of]):
             self.encoding.require(self.party, [report.share for report in stored])
         except ValueError:
             raise ProtocolAborted("reports", "what was sealed is no share of this task") from None
-        new = self._added(Offer(owner, batch.contribution, batch.earlier, stored))
+        new = self.take(Offer(owner, batch.contribution, batch.earlier, stored))
         return json.dumps({"new": new, "known": len(stored) - new}).encode()
 
-    def _added(self, offer: Offer) -> int:
+    def take(self, offer: Offer) -> int:
+        """Keep reports of one owner, all or none. How many were new.
+
+        Raises:
+            ProtocolAborted: no more are taken.
+        """
         added = partial(self.store.add, self.task.hash, self.task.reports_per_owner, offer)
         try:
             return added()
@@ -437,6 +446,14 @@ class Collection(ABC, Generic[Of]):
             raise ProtocolAborted("reports", f"report {number} of the batch was changed, or sealed to another server")
         digest = report_set.digest_of(share[: self.encoding.public_size])
         return Stored(report.id, digest, report_set.whole(report.id, share), share)
+
+    def upload(self, owner: int, message: bytes) -> bytes:
+        """Keep reports of one owner as a client of the DAP draft sends them to the leader.
+
+        Raises:
+            ProtocolAborted: this kind of task takes none.
+        """
+        raise ProtocolAborted("task", "it takes no reports of the DAP draft", 404)
 
     def follow(self, message: bytes, line: Line) -> None:
         """Take part in a session of two-party computation that the other server opens.
@@ -467,6 +484,10 @@ class Collection(ABC, Generic[Of]):
             raise ProtocolAborted("task", f"it is not closed yet at server {self.party}: dpcurves task close", 409)
         self.closing.require_kept(standing)
         return standing
+
+    def ask(self, what: str, message: bytes) -> bytes:
+        """The other server's response. Raises `ProtocolAborted`: it refuses, or can not be reached."""
+        return self._post(what, message)
 
     def _post(self, what: str, message: bytes) -> bytes:
         return self.peer.post(f"/tasks/{self.task.hash}/peer/{what}", message)
