@@ -24,11 +24,11 @@ from ..serving.task_document import Role, bearer_shown
 from ..serving.two_servers import dap, report_set
 from ..serving.two_servers.collection import CLOSES, LARGEST_LISTING, LARGEST_QUESTION, Collection, OfPeer, derived
 from ..serving.two_servers.kinds import Answer, Asked, TaskKind, require_set
-from ..serving.two_servers.report_set import LARGEST_BATCH, public_key
+from ..serving.two_servers.report_set import public_key
 from ..serving.two_servers.sealed_answers import Letter, Reply, answered, letter_of
 from ..serving.two_servers.store import Standing, Store
 from .answer_proofs import HalfProof, Proving
-from .dap_uploads import upload, uploaded
+from .dap_uploads import Verifying, handed_on, upload
 from .function_shares import masked, thresholds
 from .histogram_reports import HistogramEncoding, HistogramEvaluation, HistogramReports, verify_key
 from .shared_records import CheckedEncoding, CheckedReports, Encoding, Evaluation, Reports
@@ -414,7 +414,6 @@ class TaskService(Collection[Task]):
         "evaluate": (lambda service, message: service.evaluate(message), LARGEST_QUESTION),
         "settle": (lambda service, message: service.settle(message), LARGEST_LISTING),
         "half": (lambda service, message: service.half(message), LARGEST_LISTING),
-        "uploads": (lambda service, message: uploaded(service, dap.shares_of(message)), LARGEST_BATCH),
     })  # fmt: skip
 
     _counting: PlainCounting | CheckedCounting | None = field(default=None, init=False)
@@ -438,7 +437,12 @@ class TaskService(Collection[Task]):
         return answered(reply, self.party, _told(half, counting.standing), theirs)
 
     def upload(self, owner: int, message: bytes) -> bytes:
-        return upload(self, owner, dap.reports_of(message))
+        verifying = Verifying(self.task, self.party, verify_key(self._common, self.task.hash))
+        return upload(self, verifying, owner, dap.reports_of(message))
+
+    def job(self, message: bytes) -> bytes:
+        verifying = Verifying(self.task, self.party, verify_key(self._common, self.task.hash))
+        return handed_on(self, verifying, dap.job_of(message, self.task.hash))
 
     def half(self, message: bytes) -> bytes:
         """This server's half of an answer, sealed to the analyst whose letter the other server hands on.

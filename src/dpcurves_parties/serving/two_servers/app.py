@@ -27,6 +27,8 @@ from .dap import (
     CACHED,
     CONFIGS,
     ERRORS,
+    JOB,
+    JOB_TOLD,
     PROBLEM,
     TASK_ID,
     UPLOAD,
@@ -34,6 +36,7 @@ from .dap import (
     Keys,
     Malformed,
     Unrecognized,
+    job_id,
     named_by,
 )
 from .kinds import SharedTask, kind_named
@@ -53,7 +56,7 @@ def create_app(services: Mapping[str, AnyService]) -> FastAPI:
     front = ServerFront(services)
     handlers: Mapping[str, Handler] = {
         "enrol": front.enrol, "reports": front.reports, "close": front.close, "answers": front.answers,
-        "peer/{what}": front.of_peer,
+        "peer/{what}": front.of_peer, "aggregation_jobs": front.jobs,
     }  # fmt: skip
     app = task_app(front.standing, handlers)
     app.get("/hpke_config")(front.configs)
@@ -85,13 +88,30 @@ class ServerFront(TaskFront[AnyService]):
         message = await body_of(request, LARGEST_BATCH)
         return await told(lambda: service.receive(owner, message))
 
+    async def jobs(self, task: str, request: Request) -> Response:
+        """Respond to the other server, which hands on reports as a leader of the DAP draft."""
+        try:
+            service = self._of_draft(task, request, JOB)
+            _require_peer(service, request)
+            message = await body_of(request, LARGEST_BATCH)
+            answer = await told(lambda: service.job(message), self._others)
+        except ProtocolAborted as error:
+            return problem(error, task)
+        place = {"Location": f"/tasks/{task}/aggregation_jobs/{job_id(message)}"}
+        return Response(answer.body, media_type=JOB_TOLD, headers=place)
+
+    def _of_draft(self, task: str, request: Request, kind: str) -> AnyService:
+        """The service of the task that is so named in the draft, for a message of a kind."""
+        service = self._services.get(named_by(task))
+        if service is None:
+            raise Unrecognized
+        if request.headers.get("content-type", "").replace(" ", "").lower() != kind:
+            raise ProtocolAborted("message", f"one of {kind} is needed", 415)
+        return service
+
     async def _uploads(self, task: str, request: Request) -> Response:
         try:
-            service = self._services.get(named_by(task))
-            if service is None:
-                raise Unrecognized
-            if request.headers.get("content-type", "").replace(" ", "").lower() != UPLOAD:
-                raise ProtocolAborted("message", f"one of {UPLOAD} is needed", 415)
+            service = self._of_draft(task, request, UPLOAD)
             owner = await _owner_of(service, request)
             message = await body_of(request, LARGEST_BATCH)
             answer = await told(lambda: service.upload(owner, message))
@@ -117,13 +137,18 @@ class ServerFront(TaskFront[AnyService]):
     async def of_peer(self, task: str, what: str, request: Request) -> Response:
         """Respond to the other server."""
         service = self.service(task)
-        if request.scope.get(PEER) != _other(service):
-            raise ProtocolAborted("peer", "the other server of this task alone may ask this", 403)
+        _require_peer(service, request)
         if what not in service.OF_PEER:
             raise ProtocolAborted("peer", "it asks what this server does not know", 404)
         work, most = service.OF_PEER[what]
         message = await body_of(request, most)
         return await told(lambda: work(service, message), self._others)
+
+
+def _require_peer(service: AnyService, request: Request) -> None:
+    """Refuse a request that is not of the other server. Raises `ProtocolAborted`."""
+    if request.scope.get(PEER) != _other(service):
+        raise ProtocolAborted("peer", "the other server of this task alone may ask this", 403)
 
 
 async def _owner_of(service: AnyService, request: Request) -> int:
@@ -135,7 +160,12 @@ async def _owner_of(service: AnyService, request: Request) -> int:
 def problem(error: ProtocolAborted, task: str) -> Response:
     """The response of the DAP draft to a request that is refused: details of a problem (RFC 9457)."""
     kind = next((name for each, name in _PROBLEMS.items() if isinstance(error, each)), None)
-    facts = {"type": "about:blank" if kind is None else URN + kind, "status": error.status, "detail": str(error)}
+    facts = {
+        "type": "about:blank" if kind is None else URN + kind,
+        "status": error.status,
+        "detail": str(error),
+        "error": str(error),
+    }
     return JSONResponse({**facts, "taskid": task}, error.status, media_type=PROBLEM)
 
 

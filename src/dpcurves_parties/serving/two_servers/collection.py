@@ -304,6 +304,9 @@ class Resources:
         return Channel(url, context, self.patience, "peer")
 
 
+NO_DAP = "it takes no reports of the DAP draft"
+
+
 def uncounted(analyst: int) -> None:
     """Take any number of questions, where no front counts them."""
 
@@ -453,7 +456,15 @@ class Collection(ABC, Generic[Of]):
         Raises:
             ProtocolAborted: this kind of task takes none.
         """
-        raise ProtocolAborted("task", "it takes no reports of the DAP draft", 404)
+        raise ProtocolAborted("task", NO_DAP, 404)
+
+    def job(self, message: bytes) -> bytes:
+        """Keep reports that a leader of the DAP draft hands on to the helper, in an aggregation job.
+
+        Raises:
+            ProtocolAborted: this kind of task takes none.
+        """
+        raise ProtocolAborted("task", NO_DAP, 404)
 
     def follow(self, message: bytes, line: Line) -> None:
         """Take part in a session of two-party computation that the other server opens.
@@ -484,10 +495,6 @@ class Collection(ABC, Generic[Of]):
             raise ProtocolAborted("task", f"it is not closed yet at server {self.party}: dpcurves task close", 409)
         self.closing.require_kept(standing)
         return standing
-
-    def ask(self, what: str, message: bytes) -> bytes:
-        """The other server's response. Raises `ProtocolAborted`: it refuses, or can not be reached."""
-        return self._post(what, message)
 
     def _post(self, what: str, message: bytes) -> bytes:
         return self.peer.post(f"/tasks/{self.task.hash}/peer/{what}", message)

@@ -1,4 +1,4 @@
-"""Messages of the DAP draft for uploads, byte for byte: structures in the presentation language of RFC 8446."""
+"""Messages of the DAP draft for uploads and aggregation jobs, in the presentation language of RFC 8446."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from . import report_set
 VERSION = b"dap-18"
 """Version in all labels."""
 MEDIA = "application/ppm-dap;message="
-CONFIGS, UPLOAD, ERRORS, PROBLEM = (
-    f"{MEDIA}hpke-config-list", f"{MEDIA}upload-req", f"{MEDIA}upload-errors", "application/problem+json",
-)  # fmt: skip
+CONFIGS, UPLOAD, ERRORS = f"{MEDIA}hpke-config-list", f"{MEDIA}upload-req", f"{MEDIA}upload-errors"
+JOB, JOB_TOLD, PROBLEM = f"{MEDIA}aggregation-job-init-req", f"{MEDIA}aggregation-job-resp", "application/problem+json"
 URN = "urn:ietf:params:ppm:dap:error:"
 KEM, KDF, AEAD = 0x20, 1, 1
 """X25519 with HKDF-SHA256, HKDF-SHA256, AES-128-GCM."""
@@ -76,6 +75,7 @@ class ReportError(IntEnum):
 
     REPORT_DROPPED = 3
     HPKE_DECRYPT_ERROR = 5
+    VDAF_VERIFY_ERROR = 6
     INVALID_MESSAGE = 8
     REPORT_TOO_EARLY = 9
     OUTDATED_CONFIG = 11
@@ -235,12 +235,7 @@ def reports_of(message: bytes) -> list[Report]:
     return _each(message, Report.read, "upload request")
 
 
-def shares_of(message: bytes) -> list[Share]:
-    """The reports that the leader hands on. Raises `ProtocolAborted`: there are none, or one stands there twice."""
-    return _each(message, Share.read, "list of report shares")
-
-
-Named = TypeVar("Named", Report, Share)
+Named = TypeVar("Named", "Report", "Begun")
 
 
 def _each(message: bytes, read: Callable[[Reader], Named], what: str) -> list[Named]:
@@ -262,12 +257,101 @@ def packed_errors(failed: Failed, order: Sequence[bytes]) -> bytes:
     return b"".join(one + number(failed[one], 1) for one in order if one in failed)
 
 
-def errors_of(message: bytes) -> dict[bytes, ReportError]:
-    """The inverse of `packed_errors`. Raises `ProtocolAborted`: it is none."""
+# Aggregation jobs: the leader hands on the helper's parts of reports, with its messages of their proofs.
+INITIALIZE, FINISH = 0, 2
+"""Kinds of messages of two servers that verify a report in one round (ping-pong topology of the VDAF draft)."""
+BATCH = 1
+"""Type of the extension of a job that names the batch: ours has the task's own id."""
+
+
+def packed_message(kind: int, content: bytes) -> bytes:
+    """A message of a proof."""
+    return number(kind, 1) + vector(content, 4)
+
+
+def message_of(message: bytes, kind: int) -> bytes:
+    """The content of a message of this kind. Raises `ValueError`: it is another one."""
+    reader = Reader(message)
+    found, content = reader.number(1), reader.vector(4)
+    if found != kind or not reader.is_done:
+        raise ValueError("another kind of message")
+    return content
+
+
+class Begun(NamedTuple):
+    """A report for the helper, and the leader's message of its proof: `VerifyInit`."""
+
+    share: Share
+    message: bytes
+
+    @property
+    def metadata(self) -> Metadata:
+        """That of the report."""
+        return self.share.metadata
+
+    @classmethod
+    def read(cls, reader: Reader) -> Begun:
+        """The next one."""
+        return cls(Share.read(reader), reader.vector(4))
+
+    def packed(self) -> bytes:
+        """Its bytes."""
+        return self.share.packed() + vector(self.message, 4)
+
+
+def packed_job(task: str, begun: Iterable[Begun]) -> bytes:
+    """`AggregationJobInitReq`, of the first key of verification, without parameter, in the batch of a task."""
+    extensions = packed_all([Extension(BATCH, bytes.fromhex(task))])
+    return number(0, 1) + vector(b"", 4) + extensions + b"".join(each.packed() for each in begun)
+
+
+def job_of(message: bytes, task: str) -> list[Begun]:
+    """The inverse of `packed_job`. Raises `ProtocolAborted`: it is none."""
+    start = packed_job(task, ())
+    if not message.startswith(start):
+        raise Malformed("aggregation job of this task")
+    return _each(message[len(start) :], Begun.read, "aggregation job of this task")
+
+
+def job_id(message: bytes) -> str:
+    """The id of an aggregation job in a path: the same for the same bytes."""
+    digest = sha256(b"dpcurves aggregation job\n" + message).digest()
+    return urlsafe_b64encode(digest[: report_set.ID]).decode().rstrip("=")
+
+
+class Told(NamedTuple):
+    """What the helper says of a report: a message of its proof, or why it is rejected: `VerifyResp`."""
+
+    id: bytes
+    said: bytes | ReportError
+
+    @classmethod
+    def read(cls, reader: Reader) -> Told:
+        """The next one."""
+        one, kind = reader.octets(report_set.ID), reader.number(1)
+        if kind not in (CONTINUE, REJECT):
+            raise ValueError("another kind of answer")
+        return cls(one, reader.vector(4) if kind == CONTINUE else ReportError(reader.number(1)))
+
+    def packed(self) -> bytes:
+        """Its bytes."""
+        if isinstance(self.said, ReportError):
+            return self.id + number(REJECT, 1) + number(self.said, 1)
+        return self.id + number(CONTINUE, 1) + vector(self.said, 4)
+
+
+CONTINUE, REJECT = 0, 2
+
+
+def told_of(message: bytes, order: Sequence[bytes]) -> list[Told]:
+    """`AggregationJobResp` on reports of these ids. Raises `ProtocolAborted`: it is none."""
     try:
-        return dict(every(message, lambda reader: (reader.octets(report_set.ID), ReportError(reader.number(1)))))
+        found = every(message, Told.read)
     except ValueError:
-        raise ProtocolAborted("peer", "its answer is no list of errors of the DAP draft", 502) from None
+        found = []
+    if [each.id for each in found] != list(order):
+        raise ProtocolAborted("peer", "its answer is none to the aggregation job", 502)
+    return found
 
 
 class Vdaf(Enum):
