@@ -14,16 +14,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dap_client import CONFIGS, ERRORS, UPLOAD, Client, configs
-from federation import LONG, Federation, values
+from federation import LONG, Federation, flipped, proving, values
 from typer.testing import CliRunner
+from vdaf_histogram import Histogram
 
 import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.noise.randomness import Randomness
 from dpcurves_parties.serving.channel import trusting
 from dpcurves_parties.serving.task_document import Role, Ticket
+from dpcurves_parties.serving.two_servers.dap import JOB, Begun, packed_job, packed_message, reports_of
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares.function_shares import Owners
+from dpcurves_parties.shares.histogram_reports import verify_key
 from dpcurves_parties.shares.task import Reported, Task
 
 GRID = dp.Grid(0, 1, cells=20)
@@ -192,6 +195,32 @@ def test_what_is_no_report_of_this_task_and_owner_is_refused_by_name_and_leaves_
             kind,
             status,
         )
+
+
+def test_a_report_whose_proof_fails_is_named_as_it_comes_and_a_leader_that_lies_is_told_nothing_else(
+    pair: Federation,
+) -> None:
+    """It plays server 0 with its own identity: of a report it has, it says another message; the same job, once more."""
+    task = pair.tasks["refused"]
+    made, (shown, private) = client(pair, task), tickets(pair, task, 3)
+    name = os.urandom(16)
+    scheme = Histogram(2, made.length, made.chunk, b"dap-18" + made.task, name)
+    public, inputs = scheme.shard(5, os.urandom(128))
+    spoiled = [(inputs[0], bytes(32) + inputs[1][32:]), (bytes(16) + inputs[0][16:], inputs[1])]
+    for shares in spoiled:
+        assert upload(pair, made, made.sealed(public, shares, private, name), shown)[::2] == (200, name + b"\6")
+    honest = reports_of(made.sealed(public, inputs, private, name))[0]
+    key = verify_key(pair.identities[0].sealing.exchange(pair.identities[1].sealing.public_key()), task.hash)
+    (_, message, _), path = scheme.check(0, public, inputs[0], key), made.path.replace("reports", "aggregation_jobs")
+    said = []
+    for told in (message, flipped(message, 0), flipped(message, 40), message[:-1], message):
+        job = packed_job(task.hash, [Begun(honest.of(1), packed_message(0, told))])
+        answer = pair.channel(1, proving(pair, 0, 1)).post(path, job, kind=JOB)
+        said.append(answer[:18] if answer[16] else answer[:17])
+    good, *rejected = [name + b"\0"] + [name + b"\2" + bytes([error]) for error in (6, 6, 8)]
+    assert said == [good, *rejected, good]
+    status, _, body = asked(pair, 1, "POST", path, job, content_type=JOB)
+    assert (status, json.loads(body)["type"]) == (403, "about:blank")
 
 
 def test_no_report_is_taken_once_the_task_is_closed_and_none_beside_a_file_under_one_ticket(pair: Federation) -> None:
