@@ -90,7 +90,7 @@ def edits_of_upload(report: bytes) -> list[dict[str, Any]]:
         "helper's ciphertext": helper + 40,
     }  # fmt: skip
     changed = [{"what": what, "at": at, "put": bytes([report[at] ^ 1]).hex()} for what, at in places.items()]
-    ends = [{"what": "cut off", "size": len(report) - 1}, {"what": "goes on", "more": "00"}]
+    ends: list[dict[str, Any]] = [{"what": "cut off", "size": len(report) - 1}, {"what": "goes on", "more": "00"}]
     return [*changed, *ends, {"what": "nothing", "size": 0}, {"what": "twice", "more": report.hex()}]
 
 

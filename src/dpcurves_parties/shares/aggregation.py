@@ -237,7 +237,9 @@ class CheckedCounting:
     z is drawn once for the closed set, from a key that nobody else has, as `NoisePath` or `Linear` has it, whatever is
     asked and however often. Shares of dishonest owners' reports are known to the adversary, and shares of honest ones
     are its own subtracted from ``A x``; both can be taken off. So a half tells ``A x + z`` at the thresholds asked, and
-    the same z with no other x. Whether a threshold is refused is a function of digests. *Not promised*: that counts are
+    the same z with no other x. Whether a threshold is refused is a function of digests. Of reports of one cell messages
+    of proofs take the place of digests: the other server could have drawn them itself, and which reports have failed is
+    a function of both servers' messages (`Prio3Histogram`). *Not promised*: that counts are
     right when a server lies: it can have reports dropped before the first answer, as many as `Task.least` allows, pass
     malformed ones, and add anything to its own half.
 
