@@ -6,14 +6,19 @@ import hmac
 import json
 import struct
 from base64 import b64decode
+from contextlib import suppress
+from itertools import product
 from typing import Any
 
+import pytest
 import wire_textbook as book
 from dap_client import configs, opaque
 from dap_vectors import FILE, client_of, reports_of, task_of_draft, written
 from vdaf_bases import FIELD_128
 from vdaf_histogram import Histogram
 
+from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.two_servers import dap
 from dpcurves_parties.shares.histogram_reports import verify_key
 
 READ: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
@@ -52,6 +57,43 @@ def test_keys_configuration_and_reports_are_those_of_the_drafts_structures() -> 
     assert verify_key(common, task.hash) == key_of_verification()
 
 
+def extensions(read: list[tuple[int, str]]) -> tuple[dap.Extension, ...]:
+    return tuple(dap.Extension(kind, bytes.fromhex(content)) for kind, content in read)
+
+
+def ciphertext(read: tuple[int, str, str]) -> dap.Ciphertext:
+    number, *texts = read
+    first, second = map(bytes.fromhex, texts)
+    return dap.Ciphertext(number, first, second)
+
+
+def test_structures_are_encoded_as_another_implementation_publishes_them() -> None:
+    read: dict[str, Any] = json.loads((FILE.parent / "dap_structures.json").read_text(encoding="utf-8"))
+
+    def metadata(each: dict[str, Any]) -> dap.Metadata:
+        return dap.Metadata(bytes.fromhex(each["id"]), each["time"], extensions(each["extensions"]))
+
+    for each in read["reports"]:
+        first, second = map(ciphertext, each["sealed"])
+        report = dap.Report(metadata(each), bytes.fromhex(each["public"]), (first, second))
+        assert (report.packed().hex(), dap.reports_of(bytes.fromhex(each["encoded"]))) == (each["encoded"], [report])
+    for each in read["inputs"]:
+        given = dap.Input(extensions(each["extensions"]), bytes.fromhex(each["share"]))
+        assert (given.packed().hex(), dap.Input.of(bytes.fromhex(each["encoded"]))) == (each["encoded"], given)
+    job, begun = dap.packed_job("ab" * 32, ()), []
+    for each in read["begun"]:
+        share = dap.Share(metadata(each), bytes.fromhex(each["public"]), ciphertext(each["sealed"]))
+        begun.append(dap.Begun(share, dap.packed_message(each["kind"], bytes.fromhex(each["content"]))))
+        assert begun[-1].packed().hex() == each["encoded"]
+        assert dap.message_of(begun[-1].message, each["kind"]).hex() == each["content"]
+        job += bytes.fromhex(each["encoded"])
+    assert dap.job_of(job, "ab" * 32) == begun
+    rejected, name = read["rejected"], bytes.fromhex(read["rejected"]["id"])
+    told = dap.Told(name, dap.ReportError(rejected["error"]))
+    assert told.packed().hex() == rejected["encoded"]
+    assert dap.told_of(told.packed(), [name]) == [told]
+
+
 def test_the_job_hands_on_the_helpers_parts_and_both_servers_messages_are_those_of_the_textbook() -> None:
     """One round: the leader's message, and the seed on which both agree; a report of another helper's share fails."""
     (job,) = (each for each in READ["said_to_server_1"] if each["to"] == "aggregation_jobs")
@@ -85,6 +127,27 @@ def test_before_the_first_answer_the_same_messages_are_compared_and_counts_come_
     cells = FIELD_128.added(*(FIELD_128.added(first[0], second[0]) for first, second in found))
     assert cells == [sum(report["cell"] == cell for report in taken) for cell in range(11)]
     assert [half["dropped"] for half in READ["halves"]] == [0, 0]
+
+
+def test_whatever_is_sent_is_a_message_or_refused_in_one_line() -> None:
+    """All beginnings of an upload and of a job, and all bytes of their heads that are another one."""
+    task, upload = READ["task"], bytes.fromhex(READ["reports"][0]["report"])
+    job = bytes.fromhex(next(each["message"] for each in READ["said_to_server_1"] if each["to"] == "aggregation_jobs"))
+    begun = dap.job_of(job, task)
+    read = {
+        upload: (dap.reports_of, {len(upload)}),
+        job: (lambda message: dap.job_of(message, task), {len(dap.packed_job(task, begun[:n])) for n in range(1, 6)}),
+    }
+    for whole, (understood, ends) in read.items():
+        for end in range(len(whole) + 1):
+            if end in ends:
+                assert understood(whole[:end])
+            else:
+                with pytest.raises(ProtocolAborted, match=r"^message: this is no "):
+                    understood(whole[:end])
+        for place, value in product(range(200), (0, 1, 0x7F, 0xFF)):
+            with suppress(ProtocolAborted):
+                understood(whole[:place] + bytes([value]) + whole[place + 1 :])
 
 
 def test_each_change_of_a_message_has_an_outcome_of_its_own_and_none_is_taken() -> None:

@@ -385,7 +385,7 @@ class Configuration(NamedTuple):
 
     def packed(self) -> bytes:
         """The bytes of `TaskConfiguration`: one batch that the leader selects, of at least one report."""
-        urls = b"".join(vector(server.url.rstrip("/").encode("ascii"), 2) for server in self.servers)
+        urls = b"".join(vector(server.url.rstrip("/").encode(), 2) for server in self.servers)
         mode = number(PRECISION, 8) + number(1, 8) + number(LEADER_SELECTED, 1) + vector(b"", 2)
         scheme = number(self.vdaf.value, 4) + vector(self.parameters, 2)
         return vector(INFO, 1) + urls + mode + scheme + vector(b"", 2)
