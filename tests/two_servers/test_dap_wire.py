@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import wire_textbook as book
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from dap_client import configs, opaque
 from dap_vectors import FILE, client_of, reports_of, task_of_draft, written
 from vdaf_bases import FIELD_128
@@ -55,6 +56,16 @@ def test_keys_configuration_and_reports_are_those_of_the_drafts_structures() -> 
     (common,) = {book.exchanged(*each) for each in [(bytes.fromhex(READ["servers"][0]["sealing_key"]),
                  bytes.fromhex(task.servers[1].sealing))]}  # fmt: skip
     assert verify_key(common, task.hash) == key_of_verification()
+
+
+def test_keys_have_numbers_of_their_own_that_stay_when_others_come() -> None:
+    keys = [X25519PrivateKey.from_private_bytes(bytes([number]) * 32) for number in range(1, 100)]
+    made = dap.Keys.of([*keys, *keys])
+    listed = configs(made.configs())
+    assert [key for _, _, key in listed] == [key.public_key().public_bytes_raw() for key in keys]
+    assert len({number for number, _, _ in listed}) == len(keys)
+    (alone,) = dap.Keys.of(keys[:1]).each
+    assert alone == listed[0][0]
 
 
 def extensions(read: list[tuple[int, str]]) -> tuple[dap.Extension, ...]:

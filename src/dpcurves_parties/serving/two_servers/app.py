@@ -72,9 +72,6 @@ class ServerFront(TaskFront[AnyService]):
         # Answers wait for the other server, so its threads are no analyst's: else both servers could wait for each
         # other.
         self._others = ThreadPoolExecutor(FOR_PEER, "peer")
-        self._keys = Keys.of(service.identity.sealing for service in services.values())
-        for service in services.values():
-            service.keys = self._keys
         # Questions that reach this server by way of the other one count as those that are asked here.
         for task, service in services.items():
             service.count = self._rates[task].count
@@ -121,7 +118,8 @@ class ServerFront(TaskFront[AnyService]):
 
     async def configs(self) -> Response:
         """Respond to anybody with the keys to which clients of the DAP draft seal."""
-        return Response(self._keys.configs(), media_type=CONFIGS, headers={"Cache-Control": f"max-age={CACHED}"})
+        service, *_ = self._services.values()
+        return Response(service.keys.configs(), media_type=CONFIGS, headers={"Cache-Control": f"max-age={CACHED}"})
 
     async def enrol(self, task: str, request: Request) -> Response:
         """Enrol the token of an owner, who shows its invitation."""
@@ -230,10 +228,13 @@ class Aggregator:
         ledger = Ledger.open(self.store)
         store = Store(self.store, f"server {self.party}")
         place = Resources(self.party, self.identity, store, ledger, self.store, self.peer, self.patience)
-        return {
+        made = {
             task.hash: kind_named(task.KIND).service(task, replace(place, identity=own))
             for task, own in zip(self.tasks, identities, strict=True)
         }
+        for service in made.values():
+            service.keys = Keys.of(own.sealing for own in identities)
+        return made
 
     def _identities(self) -> list[Identity]:
         """The keys that each task names: those of the folder now, or earlier ones.
