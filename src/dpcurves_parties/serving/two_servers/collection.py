@@ -426,15 +426,10 @@ class Collection(ABC, Generic[Of]):
             self.encoding.require(self.party, [report.share for report in stored])
         except ValueError:
             raise ProtocolAborted("reports", "what was sealed is no share of this task") from None
-        new = self.take(Offer(owner, batch.contribution, batch.earlier, stored))
+        new = self._added(Offer(owner, batch.contribution, batch.earlier, stored))
         return json.dumps({"new": new, "known": len(stored) - new}).encode()
 
-    def take(self, offer: Offer) -> int:
-        """Keep reports of one owner, all or none. How many were new.
-
-        Raises:
-            ProtocolAborted: no more are taken.
-        """
+    def _added(self, offer: Offer) -> int:
         added = partial(self.store.add, self.task.hash, self.task.reports_per_owner, offer)
         try:
             return added()
@@ -457,6 +452,14 @@ class Collection(ABC, Generic[Of]):
             ProtocolAborted: this kind of task takes none.
         """
         raise ProtocolAborted("task", NO_DAP, 404)
+
+    def take(self, offer: Offer) -> int:
+        """Keep reports of one owner, all or none. How many were new.
+
+        Raises:
+            ProtocolAborted: no more are taken.
+        """
+        return self._added(offer)
 
     def job(self, message: bytes) -> bytes:
         """Keep reports that a leader of the DAP draft hands on to the helper, in an aggregation job.
