@@ -67,38 +67,55 @@ class Verifying:
     party: int
     key: bytes
 
-    def verified(self, stored: Stored) -> VerifiedCells | None:
-        """SECRET: the cells of a report, and this server's message; None: it has none."""
+    def verified(self, stored: Sequence[Stored]) -> VerifiedCells | None:
+        """SECRET: the cells of some reports, and this server's messages; None: they have none."""
         encoding = self.task.encoding
-        if not isinstance(encoding, HistogramEncoding):
+        if not isinstance(encoding, HistogramEncoding) or not stored:
             return None
-        public, share = stored.share[: encoding.public_size], stored.share[encoding.public_size :]
-        return encoding.scheme.verified(self.party, [public], [share], [stored.id], self.key)
+        half = encoding.public_size
+        public, shares = [one.share[:half] for one in stored], [one.share[half:] for one in stored]
+        return encoding.scheme.verified(self.party, public, shares, [one.id for one in stored], self.key)
 
-    def begun(self, verified: VerifiedCells | None) -> bytes:
-        """The leader's message."""
-        return packed_message(INITIALIZE, b"" if verified is None else verified.messages[0].tobytes())
+    def begun(self, stored: Sequence[Stored], verified: VerifiedCells | None) -> list[bytes]:
+        """The leader's messages."""
+        contents = [b""] * len(stored) if verified is None else [row.tobytes() for row in verified.messages]
+        return [packed_message(INITIALIZE, content) for content in contents]
 
-    def answered(self, verified: VerifiedCells | None, message: bytes) -> bytes | ReportError:
-        """The helper's message, from that of the leader."""
-        try:
-            content = message_of(message, INITIALIZE)
-        except ValueError:
-            return ReportError.INVALID_MESSAGE
+    def answered(self, stored: Sequence[Stored], messages: Sequence[bytes]) -> list[bytes | ReportError]:
+        """The helper's messages, from those of the leader."""
+        verified = self.verified(stored)
+        size = 0 if verified is None else verified.scheme.message_size
+        contents = [_content(message, size) for message in messages]
         if verified is None:
-            return ReportError.INVALID_MESSAGE if content else packed_message(FINISH, b"")
-        if len(content) != verified.scheme.message_size:
-            return ReportError.INVALID_MESSAGE
-        if not verified.accepted(np.frombuffer(content, np.uint8)[None])[0]:
-            return ReportError.VDAF_VERIFY_ERROR
-        return packed_message(FINISH, verified.seeds[0].tobytes())
+            return [packed_message(FINISH, each) if each == b"" else ReportError.INVALID_MESSAGE for each in contents]
+        joined = b"".join(bytes(size) if each is None else each for each in contents)
+        passed = verified.accepted(np.frombuffer(joined, np.uint8).reshape(-1, size))
+        return [
+            ReportError.INVALID_MESSAGE if content is None
+            else packed_message(FINISH, seed.tobytes()) if passes
+            else ReportError.VDAF_VERIFY_ERROR
+            for content, seed, passes in zip(contents, verified.seeds, passed, strict=True)
+        ]  # fmt: skip
 
-    def finished(self, verified: VerifiedCells | None, told: Told) -> ReportError | None:
-        """Why the leader does not take a report, from the helper's answer; None: it does."""
-        if isinstance(told.said, ReportError):
-            return told.said
-        expected = b"" if verified is None else verified.seeds[0].tobytes()
-        return None if told.said == packed_message(FINISH, expected) else ReportError.VDAF_VERIFY_ERROR
+    def finished(self, verified: VerifiedCells | None, told: Sequence[Told]) -> dict[bytes, ReportError]:
+        """Reports that the leader does not take, from the helper's answers, and why."""
+        expected = [b""] * len(told) if verified is None else [row.tobytes() for row in verified.seeds]
+        failed = dict[bytes, ReportError]()
+        for one, seed in zip(told, expected, strict=True):
+            if isinstance(one.said, ReportError):
+                failed[one.id] = one.said
+            elif one.said != packed_message(FINISH, seed):
+                failed[one.id] = ReportError.VDAF_VERIFY_ERROR
+        return failed
+
+
+def _content(message: bytes, size: int) -> bytes | None:
+    """What the leader says of a proof, in so many bytes; None: it is none."""
+    try:
+        content = message_of(message, INITIALIZE)
+    except ValueError:
+        return None
+    return content if len(content) == size else None
 
 
 def upload(service: Collection[Task], verifying: Verifying, owner: int, reports: Sequence[Report]) -> bytes:
@@ -133,13 +150,13 @@ def _handed(
     service: Collection[Task], verifying: Verifying, kept: Sequence[tuple[Report, Stored]]
 ) -> dict[bytes, ReportError]:
     """Let the helper take its parts of some reports; those that fail."""
-    verified = [verifying.verified(stored) for _, stored in kept]
-    begun = (Begun(report.of(1), verifying.begun(one)) for (report, _), one in zip(kept, verified, strict=True))
+    stored = [one for _, one in kept]
+    verified = verifying.verified(stored)
+    messages = zip(kept, verifying.begun(stored, verified), strict=True)
+    job = packed_job(service.task.hash, (Begun(report.of(1), message) for (report, _), message in messages))
     path = f"/tasks/{task_id(service.task.hash)}/aggregation_jobs"
-    answer = service.peer.post(path, packed_job(service.task.hash, begun), kind=JOB)
-    told = told_of(answer, [stored.id for _, stored in kept])
-    ended = [(one.id, verifying.finished(cells, one)) for one, cells in zip(told, verified, strict=True)]
-    return {one: error for one, error in ended if error is not None}
+    answer = service.peer.post(path, job, kind=JOB)
+    return verifying.finished(verified, told_of(answer, [one.id for one in stored]))
 
 
 def handed_on(service: Collection[Task], verifying: Verifying, begun: Sequence[Begun]) -> bytes:
@@ -150,30 +167,35 @@ def handed_on(service: Collection[Task], verifying: Verifying, begun: Sequence[B
     """
     if service.party != 1:
         raise ProtocolAborted("server", "it is the leader of this task; jobs go to the helper", 404)
-    told, offered = list[Told](), defaultdict[int, list[Stored]](list)
+    said, good = dict[bytes, bytes | ReportError](), list[tuple[int, Stored, bytes]]()
     for each in begun:
-        found = _kept(service, verifying, each)
-        if not isinstance(found, ReportError):
-            owner, stored, said = found
-            offered[owner].append(stored)
-        told.append(Told(each.metadata.id, found if isinstance(found, ReportError) else said))
+        found = _owned(service, each.share)
+        if isinstance(found, ReportError):
+            said[each.metadata.id] = found
+        else:
+            good.append((*found, each.message))
+    stored = [one for _, one, _ in good]
+    answers = verifying.answered(stored, [message for *_, message in good])
+    offered = defaultdict[int, list[Stored]](list)
+    for (owner, one, _), answer in zip(good, answers, strict=True):
+        said[one.id] = answer
+        if not isinstance(answer, ReportError):
+            offered[owner].append(one)
     for owner, reports in offered.items():
         service.take(Offer(owner, contribution_of(service.task), Earlier.STAYS, reports))
-    return b"".join(each.packed() for each in told)
+    return b"".join(Told(each.metadata.id, said[each.metadata.id]).packed() for each in begun)
 
 
-def _kept(service: Collection[Task], verifying: Verifying, begun: Begun) -> tuple[int, Stored, bytes] | ReportError:
-    """SECRET: the owner of a report, the report as the helper stores it, and what it says of its proof; or an error."""
-    found = _opened(service, begun.share, [TICKET])
+def _owned(service: Collection[Task], share: Share) -> tuple[int, Stored] | ReportError:
+    """SECRET: the owner of a report, and the report as the helper stores it; or an error."""
+    found = _opened(service, share, [TICKET])
     if isinstance(found, ReportError):
         return found
     stored, (ticket,) = found
     try:
-        owner = service.owner_shown(ticket.content.decode("ascii", "replace"))
+        return service.owner_shown(ticket.content.decode("ascii", "replace")), stored
     except ProtocolAborted:
         return ReportError.REPORT_DROPPED
-    said = verifying.answered(verifying.verified(stored), begun.message)
-    return said if isinstance(said, ReportError) else (owner, stored, said)
 
 
 def _opened(
