@@ -58,6 +58,7 @@ from dpcurves.curves.class_curves import RATES
 from dpcurves.curves.summary import MeanQuestion, VarianceQuestion
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves_judging.pairwise_scorer import SCORES
 from dpcurves_streams.mechanisms import STREAMS
 from dpcurves_streams.readings import Counts, Totals
 from dpcurves_survival import SurvivalQuestion
@@ -555,6 +556,29 @@ def classes(release: Release) -> Iterator[Told]:
     yield from numbers_of(release, CLASSES, drawn_people(release))
 
 
+def learned(release: Release) -> Iterator[Told]:
+    """The held-out area of a linear scorer that was learned from two scores; truths are those of the same scorer."""
+    question = dp.PairwiseScorerQuestion("y", (dp.Ranged("s", 0, 1), dp.Ranged("near", 0, 1)))
+    drawn = drawn_people(release)
+    found = release.answer(question, drawn)
+    truths = [held_out_area(found, each) for each in (drawn, judged_people(release.case.data))]
+    yield from release.intervals("learned scorer: held-out auc", found.auc, of_name(found, "auc"), truths)
+
+
+def held_out_area(found: Any, columns: Mapping[str, ArrayLike]) -> float:
+    """The area over pairs of records of one fold, by the scorers that were released, of scores rounded to cells."""
+    scores = found.question.held_out(found.evidence[1:])
+    fold, score = scores.folds.predict(columns), SCORES.cell_of(scores.predict(columns))
+    areas, pairs = [], []
+    for each in range(found.question.folds):
+        label, own = np.asarray(columns["y"])[fold == each], score[fold == each]
+        none, some = (np.bincount(own[label == kind], minlength=SCORES.cells) for kind in (0, 1))
+        if none.sum() * some.sum():
+            areas.append(area(none.astype(np.float64), some.astype(np.float64)))
+            pairs.append(none.sum() * some.sum())
+    return float(np.average(areas, weights=pairs)) if sum(pairs) else np.nan
+
+
 def without_noise(question: Any, columns: Mapping[str, ArrayLike]) -> Any:
     """The answer of next to no noise."""
     size = len(np.asarray(next(iter(columns.values()))))
@@ -948,6 +972,7 @@ FAMILIES: Mapping[str, Callable[[Release], Iterator[Told]]] = {
     "no-range": without_range,
     "judged": judged,
     "classes": classes,
+    "learned": learned,
     "event-times": event_times,
     "scores": scores,
     "score-curves": score_curves,

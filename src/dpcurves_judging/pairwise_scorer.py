@@ -247,12 +247,7 @@ class PairwiseScorerQuestion:
         for query, share in asked:
             releases.append((yield from needed(Single(query), share)))
         told = tuple(Evidence.of(release) for release in releases)
-        sums = self.sums(told)
-        scorers = tuple(
-            self.scorecard(least_squares(sums.without(each)), f"without fold {each + 1}", standard=True)
-            for each in range(self.folds)
-        )
-        axis = Axis(HeldOut(self._hash(), scorers), SCORES)
+        axis = Axis(self.held_out(told), SCORES)
         found = yield from needed(Cells((classes, fold, axis)), JUDGED)
         privacy = statement_of([*releases, *found.releases]).noted(*notes)
         return PairwiseScorer(self, (found.counts, *told), privacy)
@@ -267,6 +262,15 @@ class PairwiseScorerQuestion:
             second[..., one, other] = second[..., other, one] = each if one != other else (each + counts) / 2
         noise = [float(each.sums.prefix_variances(False)[0, -1]) / HALF**2 for each in others[many:]]
         return FoldSums(counts, np.stack(found[:many], axis=-1), second, float(np.mean(noise)))
+
+    def held_out(self, told: Sequence[Evidence]) -> HeldOut:
+        """Scores of records by the scorer of the other folds, from released sums without held-out scores."""
+        sums = self.sums(told)
+        scorers = [
+            self.scorecard(least_squares(sums.without(each)), f"without fold {each + 1}", standard=True)
+            for each in range(self.folds)
+        ]
+        return HeldOut(self._hash(), tuple(scorers))
 
     def scorecard(self, fitted: Fitted, name: str, *, standard: bool = False) -> Scorecard:
         """The scorer over columns; or, as `standard`, its scores less their mean over their standard deviation."""

@@ -15,7 +15,7 @@ import dpcurves as dp
 from dpcurves.models import predictor_of
 from dpcurves.models.folds import Folds, HeldOut
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_judging.pairwise_scorer import SCORES, least_squares
+from dpcurves_judging.pairwise_scorer import SCORES
 
 HUGE, ONE = PrivacyLoss.pure(10**12), PrivacyLoss.pure(1)
 FEATURES = (dp.Ranged("a", -3, 3), dp.Ranged("b", 0, 4))
@@ -104,7 +104,7 @@ def test_intervals_hold_held_out_areas_of_these_records_and_of_all_others_as_oft
     for seed in range(releases):
         given = records(2000, seed)
         found = answer(QUESTION, given, PrivacyLoss.pure(2), both(2000)[seed % 2], seed)
-        axis = _held_out(found)
+        axis = found.question.held_out(found.evidence[1:])
         for population, everybody in ((False, given), (True, many)):
             true = _area(everybody, axis)
             for level in levels:
@@ -114,13 +114,6 @@ def test_intervals_hold_held_out_areas_of_these_records_and_of_all_others_as_oft
         share = Share(times, releases)
         assert not share.is_below(level), held
         assert not share.is_above(level), held
-
-
-def _held_out(found: Any) -> Any:
-    question = found.question
-    sums = question.sums(found.evidence[1:])
-    cards = [question.scorecard(least_squares(sums.without(each)), f"{each}", standard=True) for each in (0, 1)]
-    return HeldOut(Folds(("a", "b"), ("a", "b"), 2), tuple(cards))
 
 
 def _area(given: dict[str, Any], axis: Any) -> float:
