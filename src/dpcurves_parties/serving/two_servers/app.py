@@ -19,7 +19,7 @@ from ..messages import ProtocolAborted, opened
 from ..monitoring import UNWATCHED, Monitoring
 from ..server import PEER, USUAL, Address, Door, Limits, Line, proving, serve
 from ..task_app import Front as TaskFront
-from ..task_app import Handler, Rate, bearer_of, body_of, shown_in, task_app, tell_of, told
+from ..task_app import Handler, Rate, bearer_of, body_of, shown_in, task_app, tell_of, told, told_soon
 from ..task_document import Role
 from .collection import LARGEST_QUESTION, Collection, Resources
 from .kinds import SharedTask, kind_named
@@ -65,7 +65,7 @@ class ServerFront(TaskFront[AnyService]):
             await run_in_threadpool(service.owner_shown, shown) if service.task.enrols else service.owner_shown(shown)
         )
         message = await body_of(request, LARGEST_BATCH)
-        return await told(lambda: service.receive(owner, message))
+        return await told_soon(service.received(owner, message))
 
     async def enrol(self, task: str, request: Request) -> Response:
         """Enrol the token of an owner, who shows its invitation."""

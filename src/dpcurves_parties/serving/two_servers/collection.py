@@ -3,6 +3,7 @@ noise."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import secrets
@@ -256,6 +257,8 @@ class Closing:
 LARGEST_QUESTION = 2**18
 """Bytes: more than the most thresholds that one message may ask for."""
 LARGEST_LISTING = 2**30
+SHORT = 2**13
+"""Bytes of a batch of few reports."""
 Of = TypeVar("Of", bound=SharedTask)
 OfPeer = Mapping[str, tuple[Callable[[Any, bytes], bytes], int]]
 CLOSES: OfPeer = MappingProxyType({
@@ -413,14 +416,36 @@ class Collection(ABC, Generic[Of]):
         Raises:
             ProtocolAborted: the batch was changed or is not for here, or no more reports are taken.
         """
+        offer = self._offer(owner, message)
+        return _kept(offer, self._added(offer))
+
+    async def received(self, owner: int, message: bytes) -> bytes:
+        """Keep a batch as `receive` does, on a loop that serves others meanwhile, and in one transaction with theirs.
+
+        A short batch is opened on the loop itself: to hand it to a thread takes longer. What is answered is on disk.
+
+        Raises:
+            ProtocolAborted: as `receive`.
+        """
+        loop = asyncio.get_running_loop()
+        if len(message) <= SHORT:
+            offer = self._offer(owner, message)
+        else:
+            offer = await loop.run_in_executor(None, self._offer, owner, message)
+        try:
+            coming = self.store.submit(self.task.hash, self.task.reports_per_owner, offer)
+            return _kept(offer, await asyncio.wrap_future(coming))
+        except Frozen:
+            return _kept(offer, await loop.run_in_executor(None, self._added, offer))
+
+    def _offer(self, owner: int, message: bytes) -> Offer:
         batch = unpacked(message, self.task.hash, self.party, self.encoding.size + OVERHEAD)
         stored = [self._opened(number, report, batch.contribution) for number, report in enumerate(batch.reports)]
         try:
             self.encoding.require(self.party, [report.share for report in stored])
         except ValueError:
             raise ProtocolAborted("reports", "what was sealed is no share of this task") from None
-        new = self._added(Offer(owner, batch.contribution, batch.earlier, stored))
-        return json.dumps({"new": new, "known": len(stored) - new}).encode()
+        return Offer(owner, batch.contribution, batch.earlier, stored)
 
     def _added(self, offer: Offer) -> int:
         added = partial(self.store.add, self.task.hash, self.task.reports_per_owner, offer)
@@ -498,3 +523,8 @@ class Collection(ABC, Generic[Of]):
         if (found.name, len(found.ids)) != (standing.set, standing.reports):
             raise ProtocolAborted("store", "its reports are not those that the servers agreed on", 500)
         return [kept[key].share for key in found.ids]
+
+
+def _kept(offer: Offer, new: int) -> bytes:
+    """Response to an owner whose batch is on disk."""
+    return json.dumps({"new": new, "known": len(offer.reports) - new}).encode()
