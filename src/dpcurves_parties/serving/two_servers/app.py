@@ -13,6 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from dpcurves.ledger import Ledger
 
+from ..blobs import Blobs
 from ..channel import PATIENCE
 from ..identity import Identity
 from ..messages import ProtocolAborted, opened
@@ -21,6 +22,7 @@ from ..server import PEER, USUAL, Address, Door, Limits, Line, proving, serve
 from ..task_app import Front as TaskFront
 from ..task_app import Handler, Rate, bearer_of, body_of, shown_in, task_app, tell_of, told, told_soon
 from ..task_document import Role
+from ..workers import workers_at
 from .collection import LARGEST_QUESTION, Collection, Resources
 from .kinds import SharedTask, kind_named
 from .store import Store
@@ -127,6 +129,8 @@ class Aggregator:
         patience: Seconds that the other server may take.
         limits: Limits of the resources of unauthenticated clients.
         monitoring: How it is watched.
+        jobs: Place of the blobs of its jobs; empty: reports are held in memory.
+        workers: Workers that evaluate jobs, as `workers_at` reads them.
     """
 
     party: int
@@ -137,6 +141,8 @@ class Aggregator:
     patience: float = PATIENCE
     limits: Limits = USUAL
     monitoring: Monitoring = UNWATCHED
+    jobs: str = ""
+    workers: str = ""
 
     def services(self) -> dict[str, AnyService]:
         """A service for each task.
@@ -147,7 +153,10 @@ class Aggregator:
         identities = self._identities()
         ledger = Ledger.open(self.store)
         store = Store(self.store, f"server {self.party}")
-        place = Resources(self.party, self.identity, store, ledger, self.store, self.peer, self.patience)
+        jobs, workers = Blobs.at(self.jobs) if self.jobs else None, workers_at(self.workers)
+        place = Resources(
+            self.party, self.identity, store, ledger, self.store, self.peer, self.patience, jobs, workers
+        )  # fmt: skip
         return {
             task.hash: kind_named(task.KIND).service(task, replace(place, identity=own))
             for task, own in zip(self.tasks, identities, strict=True)

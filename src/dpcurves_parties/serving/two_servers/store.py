@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from enum import Enum
 from hashlib import sha256
@@ -384,6 +384,19 @@ class Store:
             return told if before is None else str(before)
 
         return self._database.write(work)
+
+    def parts(self, task: str, size: int) -> Iterator[Sequence[tuple[bytes, KeptShare]]]:
+        """SECRET: all shares of a closed task with their ids, in the order of these, so many at a time."""
+        columns, last = (REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole), b""
+        while True:
+            after = select(*columns).where(REPORTS.c.task == task, REPORTS.c.id > last)
+            found = self._database.read(
+                lambda connection, after=after: list(connection.execute(after.order_by(REPORTS.c.id).limit(size)))
+            )
+            if not found:
+                return
+            yield [(row.id, KeptShare(row.share, row.whole)) for row in found]
+            last = found[-1].id
 
     def shares(self, task: str) -> dict[bytes, KeptShare]:
         """SECRET: all shares, by id."""
