@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import add
 from pathlib import Path
-from threading import Timer
 
 import numpy as np
 import pytest
 from dying import always_die, die_once, doubled
-from federation import Federation, values
+from federation import LONG, Federation, values
+from kills import killed
 
 from dpcurves.arguments import NotInstalled
 from dpcurves.curves import CdfQuestion
@@ -122,7 +122,7 @@ def test_workers_of_a_cluster_are_killed_and_the_counts_stay(tmp_path: Path) -> 
     engine, at = engine_of_task(bytes.fromhex(TASK)), [1, 7, 50, SLOTS]
     plain = Encoding(SLOTS, engine)
     shares = shares_of(plain)
-    cluster = LocalCluster(
+    cluster = LocalCluster(  # type: ignore[no-untyped-call, unused-ignore]
         n_workers=1, threads_per_worker=1, dashboard_address=None, scheduler_port=0, protocol="tcp://",
         host="127.0.0.1",
     )  # fmt: skip
@@ -165,8 +165,14 @@ def test_a_server_that_begins_anew_with_jobs_and_workers_answers_the_same(tmp_pa
         pair.end_all()
 
 
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes of a server are found there")
+def test_servers_and_workers_that_are_killed_lose_no_report_and_answer_as_before(tmp_path: Path) -> None:
+    killer, wrong = killed(tmp_path, 3, seed=1)
+    assert (killer.kills, wrong) == (3, [])
+
+
 def _counted(pair: Federation, task: Task) -> str:
-    return pair.analyst(task).ask(CdfQuestion("x", task.grid), "same").to_json()
+    return str(pair.analyst(task).ask(CdfQuestion("x", task.grid), "same").to_json())
 
 
 @pytest.mark.parametrize("wrong", ["two", "-1", "1.5"])
@@ -193,28 +199,17 @@ def test_a_missing_package_names_the_extra(
 def test_one_write_that_fails_fails_alone_and_what_waits_is_written_together() -> None:
     groups = list[list[int]]()
 
-    def write(items: object) -> list[int | Exception]:
-        assert isinstance(items, list)
-        groups.append(items)
+    def write(items: Sequence[int]) -> list[int | Exception]:
+        groups.append(list(items))
         if 3 in items:
             raise OSError("a full disk")
         return [ValueError("no") if item == 2 else 10 * item for item in items]
 
-    commits = GroupCommit(write, lambda item: 1, 4)
-    with commits._lock:  # nothing is begun before all have come
-        Timer(0, commits.submit, [1]).start()
-        coming = [_queued(commits, number) for number in range(1, 8)]
-        commits._is_at_work = True
+    commits: GroupCommit[int, int] = GroupCommit(write, lambda item: 1, 4)
+    commits._is_at_work = True  # nothing is begun before all have come
+    coming = [commits.submit(number) for number in range(1, 8)]
     commits._work()
     outcomes = [future.exception() or future.result() for future in coming]
     assert [str(outcome) for outcome in outcomes] == ["10", "no", "a full disk", "40", "50", "60", "70"]
-    assert groups[:6] == [[1, 2, 3, 4], [1], [2], [3], [4], groups[5]]
-    assert groups[5][:3] == [5, 6, 7]
-
-
-def _queued(commits: GroupCommit[int, int], number: int) -> object:
-    from concurrent.futures import Future
-
-    coming: Future[int] = Future()
-    commits._waiting.append((number, coming))
-    return coming
+    assert groups == [[1, 2, 3, 4], [1], [2], [3], [4], [5, 6, 7]]
+    assert commits.submit(8).result(LONG) == 80

@@ -14,6 +14,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import reduce
 from multiprocessing import get_all_start_methods, get_context, parent_process
+from multiprocessing.process import BaseProcess
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
@@ -25,7 +26,7 @@ EXTRA = "workers of a Dask cluster need an extra: pip install 'dpcurves[scale]'"
 TRIES = 5
 """How often work goes on after workers were lost, while no job is done in between."""
 STARTED = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
-"""Start of processes: where the system has it, as copies of one that has imported what they need, and has no threads."""
+"""Start of processes: where the system has it, as copies of one that has imported what they need."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -84,7 +85,8 @@ class Processes(Workers):
                 lost = lost + 1 if len(sums.missing) == before else 0
                 if lost > TRIES:
                     raise ProtocolAborted("workers", "processes were killed again and again; nothing is answered", 503)
-        return sums.whole
+        result: Result = sums.whole
+        return result
 
     def _started(self, needed: str) -> ProcessPoolExecutor:
         with self._lock:
@@ -104,7 +106,12 @@ def _end_with_server() -> None:
     """Let this process end when the server does, however that ends."""
     server = parent_process()
     if server is not None:
-        Thread(target=lambda: (server.join(), os._exit(0)), daemon=True).start()
+        Thread(target=_end_after, args=(server,), daemon=True).start()
+
+
+def _end_after(server: BaseProcess) -> None:
+    server.join()
+    os._exit(0)
 
 
 def _as_they_end(coming: Iterable[Future[Result]]) -> Iterable[Future[Result]]:
@@ -123,7 +130,8 @@ class _Sums:
     """
 
     def __init__(self, add: Callable[[Any, Any], Any], size: int) -> None:
-        self.missing, self.whole = list(range(size)), None
+        self.missing = list(range(size))
+        self.whole: Any = None
         self._add, self._size = add, size
         self._parts: dict[tuple[int, int], Any] = {}
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from enum import Enum
+from functools import partial
 from hashlib import sha256
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, Table, delete, func, insert, select, update
@@ -387,14 +388,8 @@ class Store:
 
     def parts(self, task: str, size: int) -> Iterator[Sequence[tuple[bytes, KeptShare]]]:
         """SECRET: all shares of a closed task with their ids, in the order of these, so many at a time."""
-        columns, last = (REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole), b""
-        while True:
-            after = select(*columns).where(REPORTS.c.task == task, REPORTS.c.id > last)
-            found = self._database.read(
-                lambda connection, after=after: list(connection.execute(after.order_by(REPORTS.c.id).limit(size)))
-            )
-            if not found:
-                return
+        last = b""
+        while found := self._database.read(partial(_part, task=task, last=last, size=size)):
             yield [(row.id, KeptShare(row.share, row.whole)) for row in found]
             last = found[-1].id
 
@@ -485,6 +480,13 @@ def _write_down(
     more = sum(one.reports for one in after.values()) - sum(one.reports for one in before.values())
     if more:
         write_of(connection, task, reports=TASKS.c.reports + more)
+
+
+def _part(connection: Connection, task: str, last: bytes, size: int) -> Sequence[Any]:
+    """So many shares of a task, of the ids that follow the `last` one."""
+    columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
+    after = select(*columns).where(REPORTS.c.task == task, REPORTS.c.id > last)
+    return connection.execute(after.order_by(REPORTS.c.id).limit(size)).all()
 
 
 def _listing(connection: Connection, task: str) -> Listing:
