@@ -72,7 +72,10 @@ class Killer:
     def _work(self) -> None:
         while not self._stop.wait(self.drawn.uniform(0, LONGEST)) and self.kills < self.most:
             party = self.drawn.randrange(2)
-            below = workers_of(self.pair.running[party].pid or 0)
+            server = self.pair.running[party].pid
+            if not server:  # 0 would be all processes of this group
+                continue
+            below = workers_of(server)
             if below and self.drawn.random() < 0.7:
                 with suppress(ProcessLookupError):
                     os.kill(self.drawn.choice(below), signal.SIGKILL)
