@@ -130,7 +130,7 @@ def two_servers(task: Task) -> Iterator[tuple[list[TaskService], Wire]]:
             identity = Identity(Path(folder), task.servers[party], X25519PrivateKey.from_private_bytes(SEALING[party]))
             ledger = Ledger.open(url, LEDGER[party])
             store = Store(url, f"server {party}")
-            services.append(TaskService(task, Beside(party, identity, store, ledger, url, "", 1.0, wire)))
+            services.append(TaskService(task, Beside(party, identity, store, ledger, url, "", 1.0, wire=wire)))
         wires[0].other.append(services[1])
         wires[1].other.append(services[0])
         yield services, wires[0]

@@ -75,6 +75,20 @@ class Running:
         str, Option(help="How many connections are kept open at a time, beside those of the other server.", metavar="N")
     ] = "512"
     deadline: Annotated[str, Option(help="How long a connection may be silent at first.", metavar="SECONDS")] = "10"
+    jobs: Annotated[
+        str,
+        Option(
+            help="A folder or object store for reports that count, in jobs of 4096: memory holds none of them.",
+            metavar="PLACE",
+        ),
+    ] = ""
+    workers: Annotated[
+        str,
+        Option(
+            help="Who evaluates jobs: so many processes, or the workers of a Dask scheduler.",
+            metavar="N|tcp://HOST:PORT",
+        ),
+    ] = ""
 
     def number(self) -> int:
         """Number of the party, 0 or 1."""
@@ -146,9 +160,11 @@ def aggregator(running: Running, watching: Watching) -> None:
         _serve_people(people, running, limits, watching.monitoring())
         return
     tasks, party = [read_task(file) for file in running.task.split(",")], running.number()
+    if running.workers and not running.jobs:
+        raise Misuse("workers", "they evaluate jobs: name their place with --jobs, which all of them reach")
     server = Aggregator(
         party, tasks, Identity.read(Path(running.identity)), running.store, running.peer,
-        whole("patience", running.patience), limits, watching.monitoring(),
+        whole("patience", running.patience), limits, watching.monitoring(), running.jobs, running.workers,
     )  # fmt: skip
     listen = running.listen or tasks[0].servers[party].url.removeprefix("https://").rstrip("/")
     console = terminal()

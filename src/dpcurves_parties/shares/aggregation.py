@@ -31,7 +31,8 @@ from .answer_proofs import HalfProof, Proving
 from .dap_uploads import Verifying, handed_on, upload
 from .function_shares import masked, thresholds
 from .histogram_reports import HistogramEncoding, HistogramEvaluation, HistogramReports, verify_key
-from .shared_records import CheckedEncoding, CheckedReports, Encoding, Evaluation, Reports
+from .jobs import CheckedJobs, Cutting, Form, ReportJobs
+from .shared_records import CheckedEncoding, CheckedReports, Encoding, Evaluation, Reports, Words
 from .task import Task
 
 
@@ -158,7 +159,7 @@ class PlainCounting:
         proofs: Proofs of halves, if the task asks for them.
     """
 
-    reports: Reports
+    reports: Reports | ReportJobs
     allotment: Allotment
     standing: Standing
     proofs: Proofs | None = None
@@ -255,7 +256,7 @@ class CheckedCounting:
     """
 
     task: Task
-    reports: CheckedReports | HistogramReports
+    reports: CheckedReports | CheckedJobs | HistogramReports
     noise: Callable[[bytes], NoiseKey]
     allotment: Allotment
     standing: Standing
@@ -496,42 +497,69 @@ class TaskService(Collection[Task]):
         with self._lock:
             if self._counting is None:
                 standing = self._closed()
-                self._counting = self._counted(standing, self._shares(standing), self._charged(standing))
+                held = self._in_jobs(standing) or self._in_memory(standing)
+                self._counting = self._counted(standing, held, self._charged(standing))
             return self._counting
 
-    def _counted(
-        self, standing: Standing, shares: Sequence[bytes], allotment: Allotment
-    ) -> PlainCounting | CheckedCounting:
+    def _counted(self, standing: Standing, held: Held, allotment: Allotment) -> PlainCounting | CheckedCounting:
         def noise_of(dropped: bytes) -> NoiseKey:
             return self._noise.key_of(f"{standing.set} without {dropped.hex()}")
 
-        encoding = self.task.encoding
+        proofs = None if held.proved is None else Proofs(Proving(self.task.hash, self.party, *held.proved), self.store)
+        if isinstance(held.reports, CheckedReports | CheckedJobs | HistogramReports):
+            return CheckedCounting(self.task, held.reports, noise_of, allotment, standing, self.store, proofs)
+        return PlainCounting(held.reports, allotment, standing, proofs)
+
+    def _in_memory(self, standing: Standing) -> Held:
+        shares, encoding = self._shares(standing), self.task.encoding
         if isinstance(encoding, HistogramEncoding):
             _, listing = self.store.listing(self.task.hash)
             key = verify_key(self._common, self.task.hash)
-            one_hot = HistogramReports(encoding, self.party, sorted(listing), shares, key)
-            return CheckedCounting(self.task, one_hot, noise_of, allotment, standing, self.store)
-        if not isinstance(encoding, CheckedEncoding):
-            noise = self._noise.key_of(str(standing.set))
-            reports_of_all = Reports(encoding.keys(self.party, shares), encoding.engine, noise)
-            return PlainCounting(reports_of_all, allotment, standing, self._proofs(shares))
-        # It belongs to a set that is closed.
-        verification = derived(self._common, f"verification {self.task.hash} {standing.set}")
-        reports = CheckedReports(encoding.checked_keys(self.party, shares), encoding.engine, verification)
-        proofs = self._proofs(shares)
-        return CheckedCounting(self.task, reports, noise_of, allotment, standing, self.store, proofs)
+            return Held(HistogramReports(encoding, self.party, sorted(listing), shares, key), None)
+        proved = encoding.proved(shares) if self.task.proofs else None
+        if isinstance(encoding, CheckedEncoding):
+            keys = encoding.checked_keys(self.party, shares)
+            return Held(CheckedReports(keys, encoding.engine, self._verification(standing)), proved)
+        return Held(Reports(encoding.keys(self.party, shares), encoding.engine, self._key(standing)), proved)
+
+    def _in_jobs(self, standing: Standing) -> Held | None:
+        """Reports as jobs of workers; None where the server has no place for them."""
+        encoding, words, seeds = self.task.encoding, list[Words](), list[bytes]()
+        if self.place.jobs is None or not isinstance(encoding, Encoding):
+            return None
+
+        def kept(part: Sequence[bytes]) -> Sequence[bytes]:
+            if self.task.proofs:
+                more = encoding.proved(part)
+                words.append(more[0])
+                seeds.extend(more[1])
+            return part
+
+        checked = self._verification(standing) if isinstance(encoding, CheckedEncoding) else b""
+        form = Form(self.task.hash, self.party, encoding.slots, encoding.proofs, checked)
+        cutting = Cutting(self.place.jobs, self.place.workers)
+        jobs = cutting.cut(form, str(standing.set), map(kept, self._parts(standing)))
+        proved = (np.concatenate(words), seeds) if self.task.proofs else None
+        return Held(CheckedJobs(jobs) if checked else ReportJobs(jobs, self._key(standing)), proved)
 
     @property
     def _common(self) -> bytes:
         """SECRET: both servers work it out, each with its own key, and no owner can."""
         return self.identity.sealing.exchange(public_key(self.task.servers[1 - self.party].sealing))
 
-    def _proofs(self, shares: Sequence[bytes]) -> Proofs | None:
-        """Proofs of halves of these reports, if the task asks for them."""
-        encoding = self.task.encoding
-        if not self.task.proofs or not isinstance(encoding, Encoding):
-            return None
-        return Proofs(Proving(self.task.hash, self.party, *encoding.proved(shares)), self.store)
+    def _key(self, standing: Standing) -> NoiseKey:
+        return self._noise.key_of(str(standing.set))
+
+    def _verification(self, standing: Standing) -> bytes:
+        """Key of digests. Both servers work it out, and no owner can: it belongs to a set that is closed."""
+        return derived(self._common, f"verification {self.task.hash} {standing.set}")
+
+
+class Held(NamedTuple):
+    """SECRET. Reports that count, in memory or in jobs, and what proofs of answers need of them."""
+
+    reports: Reports | ReportJobs | CheckedReports | CheckedJobs | HistogramReports
+    proved: tuple[Words, list[bytes]] | None
 
 
 def _told(half: Half, standing: Standing) -> Answer:

@@ -14,14 +14,16 @@ from fastapi.responses import JSONResponse
 
 from dpcurves.ledger import Ledger
 
+from ..blobs import Blobs
 from ..channel import PATIENCE
 from ..identity import Identity
 from ..messages import ProtocolAborted, opened
 from ..monitoring import UNWATCHED, Monitoring
 from ..server import PEER, USUAL, Address, Door, Limits, Line, proving, serve
 from ..task_app import Front as TaskFront
-from ..task_app import Handler, Rate, bearer_of, body_of, shown_in, task_app, tell_of, told
+from ..task_app import Handler, Rate, bearer_of, body_of, shown_in, task_app, tell_of, told, told_soon
 from ..task_document import Role
+from ..workers import workers_at
 from .collection import LARGEST_QUESTION, Collection, Resources
 from .dap import (
     CACHED,
@@ -83,7 +85,7 @@ class ServerFront(TaskFront[AnyService]):
         service = self.service(task)
         owner = await _owner_of(service, request)
         message = await body_of(request, LARGEST_BATCH)
-        return await told(lambda: service.receive(owner, message))
+        return await told_soon(service.received(owner, message))
 
     async def jobs(self, task: str, request: Request) -> Response:
         """Respond to the other server, which hands on reports as a leader of the DAP draft."""
@@ -207,6 +209,8 @@ class Aggregator:
         patience: Seconds that the other server may take.
         limits: Limits of the resources of unauthenticated clients.
         monitoring: How it is watched.
+        jobs: Place of the blobs of its jobs; empty: reports are held in memory.
+        workers: Workers that evaluate jobs, as `workers_at` reads them.
     """
 
     party: int
@@ -217,6 +221,8 @@ class Aggregator:
     patience: float = PATIENCE
     limits: Limits = USUAL
     monitoring: Monitoring = UNWATCHED
+    jobs: str = ""
+    workers: str = ""
 
     def services(self) -> dict[str, AnyService]:
         """A service for each task.
@@ -227,7 +233,10 @@ class Aggregator:
         identities = self._identities()
         ledger = Ledger.open(self.store)
         store = Store(self.store, f"server {self.party}")
-        place = Resources(self.party, self.identity, store, ledger, self.store, self.peer, self.patience)
+        jobs, workers = Blobs.at(self.jobs) if self.jobs else None, workers_at(self.workers)
+        place = Resources(
+            self.party, self.identity, store, ledger, self.store, self.peer, self.patience, jobs, workers
+        )  # fmt: skip
         made = {
             task.hash: kind_named(task.KIND).service(task, replace(place, identity=own))
             for task, own in zip(self.tasks, identities, strict=True)
