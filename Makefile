@@ -149,12 +149,13 @@ pictures: $(READY)
 
 # Kills a stream at every statement, commit and write of its first steps; with STORE=, a URL, on that server. And
 # a verification server and its workers KILLS= times, at times that are drawn; devices of people in pairs, at every
-# request and write; and two servers, at every message of a session.
+# request and write; and two servers, at every message of a session, and with their workers at times that are drawn.
 crash: $(READY)
 	$(BIN)/python tests/feed/crashes.py $(STORE)
 	$(BIN)/python tests/server/server_crashes.py $(or $(KILLS),1000)
 	$(BIN)/python tests/parties/people_crashes.py
 	$(BIN)/python tests/two_servers/pair_crashes.py
+	$(BIN)/python tests/two_servers/kills.py $(or $(KILLS),1000)
 
 bench: $(READY)
 	$(BIN)/pytest -n 2 -m reproduction tests

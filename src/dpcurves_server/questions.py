@@ -260,6 +260,19 @@ class Questions:
         project_for(self._archive, who, project, Right.SEE_QUESTIONS)
         return listed(self._archive, QUESTIONS.c.project == project)
 
+    def before(self, who: Visitor, asked: Asked) -> int:
+        """Number of questions of the same project that were asked earlier, and wait still.
+
+        Formal guarantees: it is read off what every member of the project sees, the states when the public clock struck
+        last. How long counting took, which may depend on records, is not looked at, nor are other projects.
+
+        Raises:
+            ProtocolAborted: the project's questions are not theirs to see.
+        """
+        found = [each for each in self.all(who, asked.project) if each.state in (State.QUEUED, State.PAID)]
+        ids = [each.id for each in found]
+        return len(ids) - 1 - ids.index(asked.id) if asked.id in ids else 0
+
     def queue(self, who: Visitor, dataset: str) -> tuple[Asked, ...]:
         """The questions of a dataset, newest first. Raises `ProtocolAborted`: it is not theirs to see."""
         require(who, Right.SEE_QUEUE, Subject(dataset))

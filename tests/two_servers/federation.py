@@ -37,7 +37,7 @@ from dpcurves_parties.serving.two_servers.sealed_answers import Inquiry
 from dpcurves_parties.shares.aggregation import TaskService
 from dpcurves_parties.shares.analyst import Analyst, read_places
 from dpcurves_parties.shares.function_shares import Owners
-from dpcurves_parties.shares.task import Counted, Task
+from dpcurves_parties.shares.task import Counted, Reported, Task
 
 GRID = Grid(0, 1, cells=1000)
 MOST = 300
@@ -143,13 +143,14 @@ class Federation:
         *,
         loss: PrivacyLoss = TEN,
         beside: tuple[Axis | Categories, ...] = (),
+        reported: Reported = Reported.TREE,
     ) -> Task:
         """Found a task that counts below thresholds of `GRID`, or all of some `cells`."""
         first, second = self.identities
         grid, counted = (GRID, Counted.PREFIXES) if cells is None else (cells, Counted.CELLS)
         draft = Task(
             name, "x", grid, label, loss, most, (first.public, second.public), {}, owners=owners, counted=counted,
-            beside=beside,
+            beside=beside, reported=reported,
         )  # fmt: skip
         numbers = {Role.OWNER: 3, Role.ANALYST: 2, Role.COORDINATOR: 1}
         self.tasks[name] = found(draft, numbers, self.folder / f"{name}.json", self.folder / f"{name}-tickets")

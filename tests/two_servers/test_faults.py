@@ -53,6 +53,7 @@ from dpcurves_parties.serving.two_servers.report_set import (
 from dpcurves_parties.serving.two_servers.store import KeptShare, Store
 from dpcurves_parties.shares import ProtocolAborted, Task
 from dpcurves_parties.shares.function_shares import RING, Owners
+from dpcurves_parties.shares.shared_records import Encoding
 
 NAMES = (
     "died",
@@ -185,6 +186,7 @@ def opened(pair: Watched, task: Task) -> list[int]:
     """The exact counts of the reports that both servers have: their shares taken together, as only a test can."""
     stored = [Store(pair.store(party)).shares(task.hash) for party in (0, 1)]
     both, encoding = sorted(stored[0].keys() & stored[1].keys()), task.encoding
+    assert isinstance(encoding, Encoding)
     keys = [encoding.keys(party, [kept[key].share for key in both]) for party, kept in enumerate(stored)]
     sums = [prefix_sums(one, [each - 1 for each in AT], encoding.engine) for one in keys]
     return [sum(each) % RING for each in zip(*sums, strict=True)]

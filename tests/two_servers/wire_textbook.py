@@ -42,7 +42,7 @@ def exchanged(key: bytes, other: bytes) -> bytes:
     return X25519PrivateKey.from_private_bytes(key).exchange(X25519PublicKey.from_public_bytes(other))
 
 
-def sealed(share: bytes, to: bytes, place: bytes, ephemeral: bytes) -> bytes:
+def sealed(share: bytes, to: bytes, place: bytes, ephemeral: bytes, bound: bytes = b"") -> bytes:
     """HPKE in base mode (RFC 9180), one message, of an ephemeral key that is told here and nowhere else."""
 
     def extract(suite: bytes, salt: bytes, label: bytes, secret: bytes) -> bytes:
@@ -56,7 +56,7 @@ def sealed(share: bytes, to: bytes, place: bytes, ephemeral: bytes) -> bytes:
     context = b"\0" + extract(SUITE, b"", b"psk_id_hash", b"") + extract(SUITE, b"", b"info_hash", place)
     secret = extract(SUITE, common, b"secret", b"")
     key, nonce = (labelled(SUITE, secret, label, context, size) for label, size in ((b"key", 16), (b"base_nonce", 12)))
-    return own + AESGCM(key).encrypt(nonce, share, b"")
+    return own + AESGCM(key).encrypt(nonce, share, bound)
 
 
 def place_of(task: str, party: int, contribution: bytes, report: bytes) -> bytes:

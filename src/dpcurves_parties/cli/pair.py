@@ -70,6 +70,12 @@ class Running:
         "N", "How many connections are kept open at a time, beside those of the other server.", "512"
     )
     deadline: str = option("SECONDS", "How long a connection may be silent at first.", "10")
+    jobs: str = option(
+        "PLACE", "A folder or object store for reports that count, in jobs of 4096: memory holds none of them.", ""
+    )
+    workers: str = option(
+        "N|tcp://HOST:PORT", "Who evaluates jobs: so many processes, or the workers of a Dask scheduler.", ""
+    )
 
     def number(self) -> int:
         """Number of the party, 0 or 1."""
@@ -134,9 +140,11 @@ def aggregator(running: Running, watching: Watching) -> None:
         _serve_people(people, running, limits, watching.monitoring())
         return
     tasks, party = [read_task(file) for file in running.task.split(",")], running.number()
+    if running.workers and not running.jobs:
+        raise Misuse("workers", "they evaluate jobs: name their place with --jobs, which all of them reach")
     server = Aggregator(
         party, tasks, Identity.read(Path(running.identity)), running.store, running.peer,
-        whole("patience", running.patience), limits, watching.monitoring(),
+        whole("patience", running.patience), limits, watching.monitoring(), running.jobs, running.workers,
     )  # fmt: skip
     listen = running.listen or tasks[0].servers[party].url.removeprefix("https://").rstrip("/")
     console = terminal()

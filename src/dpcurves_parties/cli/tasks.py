@@ -21,6 +21,7 @@ from dpcurves.cli.options import (
     argument,
     categories,
     category,
+    chosen,
     grid_of,
     option,
     perhaps,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from ..pairs import PairTask
     from ..shares import Task
+    from ..shares.task import Reported
 
 
 # A grid for a task document, proposed from a public sample: whoever counts once cannot look for a range.
@@ -127,7 +129,15 @@ def _seen(sample: str, column: str) -> tuple[float, float, tuple[float, float]]:
 
 EXTRA = "two servers need more packages than one curator; install dpcurves[servers]"
 require_extra = partial(
-    require_packages, "task", EXTRA, "fastapi", "prometheus_client", "uvicorn", "cryptography.hazmat.primitives.hpke"
+    require_packages,
+    "task",
+    EXTRA,
+    "fastapi",
+    "prometheus_client",
+    "uvicorn",
+    "cryptography.hazmat.primitives.hpke",
+    "Cryptodome",
+    "pyhpke",
 )
 """Refuse if the optional packages of the extra ``servers`` are missing."""
 
@@ -220,18 +230,39 @@ def _beside(given: str) -> Axis | Categories:
 
 
 @dataclass(frozen=True)
+class ReportForm:
+    """Option for the encoding of reports."""
+
+    encoding: Annotated[
+        str,
+        Option(
+            help="tree: short reports for any grid; histogram: Prio3Histogram, which servers check faster from some 256"
+            " cells on, and any client of the DAP draft can send; its reports are 16 bytes longer for each cell.",
+            metavar="FORM",
+        ),
+    ] = "tree"
+
+    def reported(self) -> Reported:
+        """Kind of the reports."""
+        from ..shares.task import Reported
+
+        return chosen("encoding", self.encoding, {each.value: each for each in Reported})
+
+
+@dataclass(frozen=True)
 class Counts:
-    """Options for the counts of two servers: column, grid, classes, and columns beside."""
+    """Options for the counts of two servers: column, grid, classes, columns beside, and encoding."""
 
     counted: CountedColumn
     cells: CellOptions
     classes: Classes
     others: Beside
+    form: ReportForm
 
     @classmethod
     def unsaid(cls) -> Counts:
         """Options with no value given."""
-        return cls(CountedColumn(), CellOptions(), Classes(), Beside())
+        return cls(CountedColumn(), CellOptions(), Classes(), Beside(), ReportForm())
 
 
 @dataclass(frozen=True)
@@ -322,6 +353,7 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
         parties.name, counts.counted.named(), counts.cells.declared(), counts.classes.declared(), price.loss(),
         parties.reports(), (first, second), {}, counts.counted.measured_in, owners=checked, least=parties.passing(),
         beside=counts.others.declared(), proofs=() if keys is None else keys.hashes, enrols=parties.enrol,
+        reported=counts.form.reported(),
     )  # fmt: skip
     say(
         terminal(),

@@ -23,7 +23,7 @@ from dpcurves.records import open_records
 from ..serving.identity import Server, write_secret
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Role, loss_from_json, loss_to_json
-from ..serving.two_servers.kinds import SharedTask
+from ..serving.two_servers.kinds import SharedTask, Sharing
 from .mechanisms import KERNELS, SERVERS, Kernel, Noise, Unsigned, planned_answers, planned_sum
 from .promise import Agreement, Promise, whole_numbers
 from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commitment
@@ -34,7 +34,7 @@ Octets = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class PairEncoding:
+class PairEncoding(Sharing):
     """Encoding of the reports of a task of pairs: the declared bits of all columns, one behind another.
 
     Attributes:

@@ -386,6 +386,7 @@ def proving(certificate: Path, proof: Path, others: Sequence[str]) -> ssl.SSLCon
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.load_cert_chain(certificate, proof, password="")  # else a key with one is asked for at the terminal
     context.set_alpn_protocols(["http/1.1", PROTOCOL])
+    context.num_tickets = 0  # nobody here resumes a connection: two tickets for each would be made for nothing
     context.verify_mode = ssl.CERT_OPTIONAL
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     for other in others:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
@@ -32,9 +32,13 @@ async def refused(request: Request, error: Exception) -> Response:
 
 async def told(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = None) -> Response:
     """The answer of a service, worked out beside the loop. Of unforeseen errors only type and place are told."""
+    return await told_soon(asyncio.get_running_loop().run_in_executor(threads, work))
+
+
+async def told_soon(coming: Awaitable[bytes]) -> Response:
+    """The answer of a service that is being worked out. Of unforeseen errors only type and place are told."""
     try:
-        answer = await asyncio.get_running_loop().run_in_executor(threads, work)
-        return Response(answer, media_type="application/json")
+        return Response(await coming, media_type="application/json")
     except Exception as error:
         rule = _heeded(error)
         if isinstance(error, ProtocolAborted):

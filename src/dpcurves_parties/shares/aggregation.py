@@ -21,35 +21,39 @@ from dpcurves.mechanisms.lazy_tree import NoiseKey, noise_name
 from ..crypto.comparison import DIGEST_SIZE
 from ..serving.messages import ProtocolAborted, opened
 from ..serving.task_document import Role, bearer_shown
-from ..serving.two_servers import report_set
+from ..serving.two_servers import dap, report_set
 from ..serving.two_servers.collection import CLOSES, LARGEST_LISTING, LARGEST_QUESTION, Collection, OfPeer, derived
 from ..serving.two_servers.kinds import Answer, Asked, TaskKind, require_set
 from ..serving.two_servers.report_set import public_key
 from ..serving.two_servers.sealed_answers import Letter, Reply, answered, letter_of
 from ..serving.two_servers.store import Standing, Store
 from .answer_proofs import HalfProof, Proving
+from .dap_uploads import Verifying, handed_on, upload
 from .function_shares import masked, thresholds
-from .shared_records import CheckedEncoding, CheckedReports, Evaluation, Reports
+from .histogram_reports import HistogramEncoding, HistogramEvaluation, HistogramReports, verify_key
+from .jobs import CheckedJobs, Cutting, Form, ReportJobs
+from .shared_records import CheckedEncoding, CheckedReports, Encoding, Evaluation, Reports, Words
 from .task import Task
 
 
-def check_of(evaluation: Evaluation) -> str:
+def check_of(evaluation: Evaluation | HistogramEvaluation) -> str:
     """Digests of all reports of the set, in the order of their ids, as text for the other server.
 
-    They have 16 bytes each. Those of an honest owner are the same at both servers, and tell nothing.
+    They have 16 bytes each. Those of an honest owner are the same at both servers, and tell nothing. Of reports of one
+    cell they are messages of their proofs, which tell nothing either.
     """
     return b64encode(evaluation.digests.tobytes()).decode()
 
 
-def digests_of(told: Mapping[str, Any], reports: int) -> NDArray[np.uint8]:
+def digests_of(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE) -> NDArray[np.uint8]:
     """The inverse of `check_of`, from a message about so many reports. Raises `ProtocolAborted`: there are none."""
     try:
         digests = b64decode(told["check"], validate=True)
     except (KeyError, TypeError, ValueError):
         raise ProtocolAborted("peer", "it told nothing of what is to be checked", 502) from None
-    if len(digests) != DIGEST_SIZE * reports:
+    if len(digests) != size * reports:
         raise ProtocolAborted("peer", "what is to be checked is of another number of reports", 502)
-    return np.frombuffer(digests, np.uint8).reshape(-1, DIGEST_SIZE)
+    return np.frombuffer(digests, np.uint8).reshape(-1, size)
 
 
 def bits_of(dropped: NDArray[np.bool_]) -> bytes:
@@ -155,7 +159,7 @@ class PlainCounting:
         proofs: Proofs of halves, if the task asks for them.
     """
 
-    reports: Reports
+    reports: Reports | ReportJobs
     allotment: Allotment
     standing: Standing
     proofs: Proofs | None = None
@@ -234,7 +238,9 @@ class CheckedCounting:
     z is drawn once for the closed set, from a key that nobody else has, as `NoisePath` or `Linear` has it, whatever is
     asked and however often. Shares of dishonest owners' reports are known to the adversary, and shares of honest ones
     are its own subtracted from ``A x``; both can be taken off. So a half tells ``A x + z`` at the thresholds asked, and
-    the same z with no other x. Whether a threshold is refused is a function of digests. *Not promised*: that counts are
+    the same z with no other x. Whether a threshold is refused is a function of digests. Of reports of one cell messages
+    of proofs take the place of digests: the other server could have drawn them itself, and which reports have failed is
+    a function of both servers' messages (`Prio3Histogram`). *Not promised*: that counts are
     right when a server lies: it can have reports dropped before the first answer, as many as `Task.least` allows, pass
     malformed ones, and add anything to its own half.
 
@@ -250,14 +256,14 @@ class CheckedCounting:
     """
 
     task: Task
-    reports: CheckedReports
+    reports: CheckedReports | CheckedJobs | HistogramReports
     noise: Callable[[bytes], NoiseKey]
     allotment: Allotment
     standing: Standing
     store: Store
     proofs: Proofs | None = None
     _lock: Lock = field(default_factory=Lock, init=False)
-    _last: tuple[tuple[int, ...], Evaluation] | None = field(default=None, init=False)
+    _last: tuple[tuple[int, ...], Evaluation | HistogramEvaluation] | None = field(default=None, init=False)
     _own: tuple[int, ...] | None = field(default=None, init=False)
 
     def lead(self, own: Asked, plan: Plan, asker: Asker, post: Post) -> Halves:
@@ -347,9 +353,9 @@ class CheckedCounting:
             raise ProtocolAborted("peer", OTHERS_DROPPED, 502)
         return dropped
 
-    def _settled(self, evaluation: Evaluation, told: Mapping[str, Any]) -> bytes:
+    def _settled(self, evaluation: Evaluation | HistogramEvaluation, told: Mapping[str, Any]) -> bytes:
         """Write down which reports have failed, unless it stands already."""
-        passed = evaluation.accepted(digests_of(told, self.standing.reports))
+        passed = evaluation.accepted(digests_of(told, *evaluation.digests.shape))
         if passed.sum() < self.task.least * self.standing.reports:
             rule = (
                 f"{int(passed.sum())} of {len(passed)} pass the servers' check, and {self.task.least} of them have to"
@@ -376,16 +382,16 @@ class CheckedCounting:
         return own
 
     def _at_thresholds(
-        self, plan: Plan, evaluation: Evaluation, dropped: bytes, told: Mapping[str, Any]
+        self, plan: Plan, evaluation: Evaluation | HistogramEvaluation, dropped: bytes, told: Mapping[str, Any]
     ) -> tuple[int, ...]:
         counts = ~flags_of(dropped, self.standing.reports)
-        failed = int((counts & ~evaluation.accepted(digests_of(told, self.standing.reports))).sum())
+        failed = int((counts & ~evaluation.accepted(digests_of(told, *evaluation.digests.shape))).sum())
         if failed:
             rule = f"{failed} reports fail the check at these edges, and none is dropped any more; ask at others"
             raise ProtocolAborted("at", rule, 409)
         return masked(plan, evaluation.among(counts, self.noise(dropped)), self.allotment)
 
-    def _evaluation(self, plan: Plan) -> Evaluation:
+    def _evaluation(self, plan: Plan) -> Evaluation | HistogramEvaluation:
         """The last one is kept: it is asked for twice."""
         at = tuple(thresholds(plan))
         with self._lock:
@@ -432,6 +438,14 @@ class TaskService(Collection[Task]):
         counting = self._agreed(own)
         half, theirs = counting.lead(own, self._plan(asked, counting), asker, self._post)
         return answered(reply, self.party, _told(half, counting.standing), theirs)
+
+    def upload(self, owner: int, message: bytes) -> bytes:
+        verifying = Verifying(self.task, self.party, verify_key(self._common, self.task.hash))
+        return upload(self, verifying, owner, dap.reports_of(message))
+
+    def job(self, message: bytes) -> bytes:
+        verifying = Verifying(self.task, self.party, verify_key(self._common, self.task.hash))
+        return handed_on(self, verifying, dap.job_of(message, self.task.hash))
 
     def half(self, message: bytes) -> bytes:
         """This server's half of an answer, sealed to the analyst whose letter the other server hands on.
@@ -483,32 +497,69 @@ class TaskService(Collection[Task]):
         with self._lock:
             if self._counting is None:
                 standing = self._closed()
-                self._counting = self._counted(standing, self._shares(standing), self._charged(standing))
+                held = self._in_jobs(standing) or self._in_memory(standing)
+                self._counting = self._counted(standing, held, self._charged(standing))
             return self._counting
 
-    def _counted(
-        self, standing: Standing, shares: Sequence[bytes], allotment: Allotment
-    ) -> PlainCounting | CheckedCounting:
+    def _counted(self, standing: Standing, held: Held, allotment: Allotment) -> PlainCounting | CheckedCounting:
         def noise_of(dropped: bytes) -> NoiseKey:
             return self._noise.key_of(f"{standing.set} without {dropped.hex()}")
 
-        encoding, engine = self.task.encoding, self.task.encoding.engine
-        if not isinstance(encoding, CheckedEncoding):
-            noise = self._noise.key_of(str(standing.set))
-            reports_of_all = Reports(encoding.keys(self.party, shares), engine, noise)
-            return PlainCounting(reports_of_all, allotment, standing, self._proofs(shares))
-        # Both servers work it out, each with its own key, and no owner can: it belongs to a set that is closed.
-        common = self.identity.sealing.exchange(public_key(self.task.servers[1 - self.party].sealing))
-        verification = derived(common, f"verification {self.task.hash} {standing.set}")
-        reports = CheckedReports(encoding.checked_keys(self.party, shares), engine, verification)
-        proofs = self._proofs(shares)
-        return CheckedCounting(self.task, reports, noise_of, allotment, standing, self.store, proofs)
+        proofs = None if held.proved is None else Proofs(Proving(self.task.hash, self.party, *held.proved), self.store)
+        if isinstance(held.reports, CheckedReports | CheckedJobs | HistogramReports):
+            return CheckedCounting(self.task, held.reports, noise_of, allotment, standing, self.store, proofs)
+        return PlainCounting(held.reports, allotment, standing, proofs)
 
-    def _proofs(self, shares: Sequence[bytes]) -> Proofs | None:
-        """Proofs of halves of these reports, if the task asks for them."""
-        if not self.task.proofs:
+    def _in_memory(self, standing: Standing) -> Held:
+        shares, encoding = self._shares(standing), self.task.encoding
+        if isinstance(encoding, HistogramEncoding):
+            _, listing = self.store.listing(self.task.hash)
+            key = verify_key(self._common, self.task.hash)
+            return Held(HistogramReports(encoding, self.party, sorted(listing), shares, key), None)
+        proved = encoding.proved(shares) if self.task.proofs else None
+        if isinstance(encoding, CheckedEncoding):
+            keys = encoding.checked_keys(self.party, shares)
+            return Held(CheckedReports(keys, encoding.engine, self._verification(standing)), proved)
+        return Held(Reports(encoding.keys(self.party, shares), encoding.engine, self._key(standing)), proved)
+
+    def _in_jobs(self, standing: Standing) -> Held | None:
+        """Reports as jobs of workers; None where the server has no place for them."""
+        encoding, words, seeds = self.task.encoding, list[Words](), list[bytes]()
+        if self.place.jobs is None or not isinstance(encoding, Encoding):
             return None
-        return Proofs(Proving(self.task.hash, self.party, *self.task.encoding.proved(shares)), self.store)
+
+        def kept(part: Sequence[bytes]) -> Sequence[bytes]:
+            if self.task.proofs:
+                more = encoding.proved(part)
+                words.append(more[0])
+                seeds.extend(more[1])
+            return part
+
+        checked = self._verification(standing) if isinstance(encoding, CheckedEncoding) else b""
+        form = Form(self.task.hash, self.party, encoding.slots, encoding.proofs, checked)
+        cutting = Cutting(self.place.jobs, self.place.workers)
+        jobs = cutting.cut(form, str(standing.set), map(kept, self._parts(standing)))
+        proved = (np.concatenate(words), seeds) if self.task.proofs else None
+        return Held(CheckedJobs(jobs) if checked else ReportJobs(jobs, self._key(standing)), proved)
+
+    @property
+    def _common(self) -> bytes:
+        """SECRET: both servers work it out, each with its own key, and no owner can."""
+        return self.identity.sealing.exchange(public_key(self.task.servers[1 - self.party].sealing))
+
+    def _key(self, standing: Standing) -> NoiseKey:
+        return self._noise.key_of(str(standing.set))
+
+    def _verification(self, standing: Standing) -> bytes:
+        """Key of digests. Both servers work it out, and no owner can: it belongs to a set that is closed."""
+        return derived(self._common, f"verification {self.task.hash} {standing.set}")
+
+
+class Held(NamedTuple):
+    """SECRET. Reports that count, in memory or in jobs, and what proofs of answers need of them."""
+
+    reports: Reports | ReportJobs | CheckedReports | CheckedJobs | HistogramReports
+    proved: tuple[Words, list[bytes]] | None
 
 
 def _told(half: Half, standing: Standing) -> Answer:

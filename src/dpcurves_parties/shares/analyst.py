@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +19,18 @@ from dpcurves.queries import Query
 from dpcurves.records import open_records
 from dpcurves.session import pay_and_converse, rehearse
 
+from ..crypto import engine_of_task
 from ..serving.channel import PATIENCE, Channel
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Ticket
+from ..serving.two_servers.dap import task_id
 from ..serving.two_servers.kinds import Asked, closed_standing
 from ..serving.two_servers.owner import AgreedReports, require_task
 from ..serving.two_servers.sealed_answers import Inquiry
 from .answer_proofs import hash_of_key, require_proved, required
 from .function_shares import FunctionShares, Owners, added, joined, told
+from .histogram_reports import HistogramEncoding
+from .shared_records import CheckedEncoding
 from .task import Task
 
 ASSUMED = (
@@ -54,6 +59,7 @@ def statement(task: Task) -> tuple[str, ...]:
         f"Servers: {first.url} and {second.url}, each with a share of every report and noise of its own",
         f"Promise: {task.loss} for each report, whatever is asked, under replace-one; how many reports there are is"
         f" public, {_owners(task)}",
+        *_reports(task),
         f"Error of a count: {_plan(task).error:.4g} records, twice the variance of one curator's",
         *assumed(task),
     )
@@ -73,6 +79,19 @@ def _owners(task: Task) -> str:
     epsilon = task.loss.epsilon
     loss = f"epsilon {float(epsilon * most):g}" if epsilon is not None else f"rho {float(task.loss.rho * most**2):g}"
     return f"and an owner sends at most {most}: it loses at most {loss} as a whole"
+
+
+def _reports(task: Task) -> tuple[str, ...]:
+    encoding = task.encoding
+    if not isinstance(encoding, HistogramEncoding):
+        return ()
+    scheme, tree = encoding.scheme, CheckedEncoding(task.slots, engine_of_task(b""))
+    sizes, others = sum(map(encoding.size_of, (0, 1))), 2 * tree.size
+    return (
+        f"Reports: Prio3Histogram of {scheme.length} cells in chunks of {scheme.chunk}; {sizes} bytes for both servers,"
+        f" where trees of seeds would have {others}",
+        f"DAP: id {task_id(task.hash)}, configuration {b64encode(task.configuration.packed()).decode()}",
+    )
 
 
 def _plan(task: Task) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from ..crypto import (
 )  # fmt: skip
 from ..crypto.comparison import Shared, SharedChecked
 from ..crypto.keys import checked_record_words
+from ..serving.two_servers.kinds import Sharing
 from .answer_proofs import Prover, require_words
 
 Words = NDArray[np.uint64]
@@ -39,7 +40,7 @@ VALUES_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
-class Encoding:
+class Encoding(Sharing):
     """Encoding of the reports of one task: the same for owners and servers.
 
     Attributes:
@@ -190,6 +191,10 @@ class CheckedReports:
         thresholds = tuple(sorted({slots for slots in at if slots}))
         return Evaluation(thresholds, self, *self.summed(self.keys, thresholds))
 
+    def sums_of(self, counted: NDArray[np.bool_], at: Sequence[int]) -> tuple[int, ...]:
+        """SECRET: the sums over the reports of a mask."""
+        return self.summed(self.keys[counted], at)[0]
+
     def summed(self, keys: CheckedKeys, at: Sequence[int]) -> tuple[tuple[int, ...], NDArray[np.uint8]]:
         """SECRET: sums over these keys, for each threshold, and a digest of each key at all of them.
 
@@ -205,6 +210,16 @@ class CheckedReports:
         return tuple(totals), np.concatenate(digests)
 
 
+class Checkable(Protocol):
+    """SECRET. Interface of one server's shares of checked reports, wherever they lie."""
+
+    def evaluated(self, at: Sequence[int]) -> Evaluation:
+        """SECRET: the sums over all reports, and what has to be compared before any of them counts."""
+
+    def sums_of(self, counted: NDArray[np.bool_], at: Sequence[int]) -> tuple[int, ...]:
+        """SECRET: the sums over the reports of a mask."""
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Evaluation:
     """SECRET. Evaluation of some thresholds at one server, before it knows which reports count.
@@ -217,7 +232,7 @@ class Evaluation:
     """
 
     at: tuple[int, ...]
-    reports: CheckedReports
+    reports: Checkable
     sums: tuple[int, ...]
     digests: NDArray[np.uint8]
 
@@ -234,7 +249,7 @@ class Evaluation:
         """
         sums = self.sums
         if not accepted.all():
-            failed, _ = self.reports.summed(self.reports.keys[~accepted], self.at)
+            failed = self.reports.sums_of(~accepted, self.at)
             sums = tuple((total - less) % RING for total, less in zip(sums, failed, strict=True))
         return Accepted(dict(zip(self.at, sums, strict=True)), noise)
 

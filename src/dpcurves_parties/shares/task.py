@@ -19,12 +19,16 @@ from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 from dpcurves.queries import CountQuery, PrefixQuery, Query, Read
 
 from ..crypto import engine_of_task
+from ..crypto.prio3 import Prio3Histogram
 from ..serving.identity import Server
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Role, loss_from_json, loss_to_json
+from ..serving.two_servers.dap import Configuration, Vdaf, number
 from ..serving.two_servers.kinds import SharedTask
+from ..serving.two_servers.report_set import LARGEST_SEALED, OVERHEAD
 from .answer_proofs import ProofKeys, Prover, required
 from .function_shares import FunctionShares, Owners
+from .histogram_reports import HistogramEncoding
 from .shared_records import CheckedEncoding, Encoding
 
 CELLS_ONLY = "the task counts all cells at once: ask for whole curves, not at some edges"
@@ -32,6 +36,9 @@ APART_ONLY = "values outside of the grid have to be counted apart; the task clam
 CLAMPED_ONLY = "values outside of the grid have to be clamped into its end cells; the task counts them apart"
 PREFIXES_ONLY = "the task counts below edges, for its grid is too fine: ask at some of them, or for quantiles"
 UNPROVABLE = "answers are proved where all cells are counted at once; take a coarser grid, or do not check answers"
+ALWAYS_CHECKED = "reports of this encoding are always checked by the servers: ask for it with --check owners"
+UNPROVED = "of reports of this encoding answers are not proved; take the tree, or do not check answers"
+TOO_FINE = "reports hold a number for each cell, and the grid has too many; take a coarser one, or the tree"
 CLASSES = 2
 MOST_AT_ONCE = 4096
 MOST_CHECKED_AT_ONCE = 64
@@ -49,6 +56,19 @@ class Counted(Enum):
 
     CELLS = "cells"
     PREFIXES = "prefixes"
+
+
+class Reported(Enum):
+    """Kind of a report: what an owner sends of a record.
+
+    - `TREE`: shares of a comparison function, short for any grid.
+    - `HISTOGRAM`: Prio3Histogram of the VDAF draft: shares of a cell, with a proof that it is one. As long as the grid
+      has cells; servers verify and count them faster than trees from some 256 cells on, and any client of the DAP draft
+      can make them.
+    """
+
+    TREE = "tree"
+    HISTOGRAM = "histogram"
 
 
 @dataclass(frozen=True)
@@ -71,6 +91,7 @@ class Task(SharedTask):
         beside: Further columns that are counted together with the label and the column, between both, in one table.
         proofs: Hashes of each analyst's key for proofs of answers; none: answers are not proved.
         enrols: True if an owner's ticket is an invitation alone, with which it enrols a token of its own.
+        reported: Kind of the reports.
     """
 
     KIND: ClassVar[str] = "task"
@@ -91,6 +112,7 @@ class Task(SharedTask):
     beside: tuple[Axis | Categories, ...] = ()
     proofs: tuple[str, ...] = ()
     enrols: bool = False
+    reported: Reported = Reported.TREE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "least", Fraction(self.least))
@@ -106,20 +128,47 @@ class Task(SharedTask):
             raise Refused("servers", "two different servers are needed; one alone would know every record")
         if self.proofs and self.counted is not Counted.CELLS:
             raise Refused("check", UNPROVABLE)
+        if self.reported is Reported.HISTOGRAM:
+            self._require_one_hot()
         self.plan((), 1)  # refuses what can not be answered
 
+    def _require_one_hot(self) -> None:
+        """Refuse what reports of one cell can not do. Raises `ValueError`."""
+        if self.owners is Owners.UNCHECKED:
+            raise Refused("check", ALWAYS_CHECKED)
+        if self.counted is not Counted.CELLS or self.slots > LARGEST_SEALED:
+            raise Refused("encoding", TOO_FINE)
+        if self.proofs:
+            raise Refused("check", UNPROVED)
+        size = Prio3Histogram.smallest(self.slots + 1, b"").input_size(0) + OVERHEAD
+        if size + Prio3Histogram.PUBLIC_SIZE > LARGEST_SEALED:
+            raise Refused("encoding", TOO_FINE)
+
     @cached_property
-    def encoding(self) -> Encoding:
+    def encoding(self) -> Encoding | HistogramEncoding:
         """Encoding of reports: the same for owners and servers."""
+        if self.reported is Reported.HISTOGRAM:
+            return HistogramEncoding(self.slots, self.hash)
         kind = Encoding if self.owners is Owners.UNCHECKED else CheckedEncoding
         return kind(self.slots, engine_of_task(bytes.fromhex(self.hash)), len(self.proofs))
 
-    def sharing(self, proof: str) -> Encoding:
-        if not self.proofs:
-            return self.encoding
+    @property
+    def configuration(self) -> Configuration:
+        """What clients of the DAP draft have to know of the task."""
+        encoding = self.encoding
+        if isinstance(encoding, HistogramEncoding):
+            parameters = number(encoding.scheme.length, 4) + number(encoding.scheme.chunk, 4)
+            return Configuration(self.hash, self.servers, Vdaf.HISTOGRAM, parameters)
+        vdaf = Vdaf.CHECKED_TREE if isinstance(encoding, CheckedEncoding) else Vdaf.TREE
+        return Configuration(self.hash, self.servers, vdaf, number(self.slots, 8) + number(len(self.proofs), 2))
+
+    def sharing(self, proof: str) -> Encoding | HistogramEncoding:
+        encoding = self.encoding
+        if not self.proofs or not isinstance(encoding, Encoding):
+            return encoding
         keys = ProofKeys(proof, len(self.proofs))
         required(proof, [self.proofs[0]], keys.hashes[0] if proof else "")
-        return replace(self.encoding, prover=Prover(self.hash, self.proved_law, keys.each))
+        return replace(encoding, prover=Prover(self.hash, self.proved_law, keys.each))
 
     @property
     def proved_law(self) -> IntervalSums:
@@ -235,6 +284,7 @@ class Task(SharedTask):
             "counted": Counted(self.counted).value, "least": str(self.least),
             **({"beside": [_axis_to_json(axis) for axis in self.beside]} if self.beside else {}),
             **({"proofs": list(self.proofs)} if self.proofs else {}), **({"enrols": True} if self.enrols else {}),
+            **({"encoding": _one_hot_facts(self.slots)} if self.reported is Reported.HISTOGRAM else {}),
         }  # fmt: skip
 
     @classmethod
@@ -249,7 +299,18 @@ class Task(SharedTask):
             stored["measured_in"], Owners(stored["owners"]), Counted(stored["counted"]),
             Fraction(stored["least"]), tuple(map(_axis_from_json, stored.get("beside", ()))),
             tuple(stored.get("proofs", ())), bool(stored.get("enrols", False)),
+            Reported.HISTOGRAM if "encoding" in stored else Reported.TREE,
         )  # fmt: skip
+
+
+def _one_hot_facts(slots: int) -> dict[str, object]:
+    """Parameters of Prio3Histogram, as plain objects; the last cell is that of missing records.
+
+    >>> _one_hot_facts(8)
+    {'vdaf': 'Prio3Histogram', 'length': 9, 'chunk_length': 3}
+    """
+    scheme = Prio3Histogram.smallest(slots + 1, b"")
+    return {"vdaf": "Prio3Histogram", "length": scheme.length, "chunk_length": scheme.chunk}
 
 
 def _axis_to_json(axis: Axis | Categories) -> dict[str, Any]:

@@ -214,13 +214,13 @@ def asked_question(visit: Visit) -> Response:
     asked = visit.gate.questions.get(visit.who, visit.parts["question"])
     if asked.state is State.ANSWERED:
         return to("releases", asked.id)
-    return visit.page("waiting.html", **_progress(visit.who, asked))
+    return visit.page("waiting.html", **_progress(visit, asked))
 
 
 def progress(visit: Visit) -> Response:
     """The status of a question as a fragment of its page; at the end the page reloads by itself."""
     asked = visit.gate.questions.get(visit.who, visit.parts["question"])
-    answer = visit.page("progress.html", **_progress(visit.who, asked))
+    answer = visit.page("progress.html", **_progress(visit, asked))
     if asked.state is State.ANSWERED:
         answer.headers["HX-Redirect"] = f"/releases/{asked.id}"
     return answer
@@ -379,8 +379,10 @@ def publish(visit: Visit) -> Response:
     return to("releases", visit.parts["release"], said="published")
 
 
-def _progress(who: Visitor, asked: Asked) -> dict[str, Any]:
-    return {"question": as_seen_by(who, asked), "waits": asked.state not in (State.ANSWERED, State.REFUSED)}
+def _progress(visit: Visit, asked: Asked) -> dict[str, Any]:
+    waits = asked.state not in (State.ANSWERED, State.REFUSED)
+    before = visit.gate.questions.before(visit.who, asked) if waits else 0
+    return {"question": as_seen_by(visit.who, asked), "waits": waits, "before": before}
 
 
 def _python(asked: Asked, host: str) -> str:

@@ -10,24 +10,43 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
 
 from dpcurves.ledger import Ledger
 
+from ..blobs import Blobs
 from ..channel import PATIENCE
 from ..identity import Identity
 from ..messages import ProtocolAborted, opened
 from ..monitoring import UNWATCHED, Monitoring
 from ..server import PEER, USUAL, Address, Door, Limits, Line, proving, serve
 from ..task_app import Front as TaskFront
-from ..task_app import Handler, Rate, bearer_of, body_of, shown_in, task_app, tell_of, told
+from ..task_app import Handler, Rate, bearer_of, body_of, shown_in, task_app, tell_of, told, told_soon
 from ..task_document import Role
+from ..workers import workers_at
 from .collection import LARGEST_QUESTION, Collection, Resources
+from .dap import (
+    CACHED,
+    CONFIGS,
+    ERRORS,
+    JOB,
+    JOB_TOLD,
+    PROBLEM,
+    TASK_ID,
+    UPLOAD,
+    URN,
+    Keys,
+    Malformed,
+    Unrecognized,
+    job_id,
+    named_by,
+)
 from .kinds import SharedTask, kind_named
+from .report_set import LARGEST_BATCH
 from .store import Store
 
 # HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged.
 AnyService = Collection[Any]
-LARGEST_BATCH = 2**23
 FOR_PEER = 8
 """Threads that work for the other server alone."""
 PER_MINUTE = 1200
@@ -39,9 +58,11 @@ def create_app(services: Mapping[str, AnyService]) -> FastAPI:
     front = ServerFront(services)
     handlers: Mapping[str, Handler] = {
         "enrol": front.enrol, "reports": front.reports, "close": front.close, "answers": front.answers,
-        "peer/{what}": front.of_peer,
+        "peer/{what}": front.of_peer, "aggregation_jobs": front.jobs,
     }  # fmt: skip
-    return task_app(front.standing, handlers)
+    app = task_app(front.standing, handlers)
+    app.get("/hpke_config")(front.configs)
+    return app
 
 
 class ServerFront(TaskFront[AnyService]):
@@ -58,14 +79,49 @@ class ServerFront(TaskFront[AnyService]):
             service.count = self._rates[task].count
 
     async def reports(self, task: str, request: Request) -> Response:
-        """Accept a batch from an owner."""
+        """Accept a batch from an owner; of a task that is named as in the DAP draft, an upload."""
+        if len(task) == TASK_ID:
+            return await self._uploads(task, request)
         service = self.service(task)
-        shown = shown_in(request)
-        owner = (
-            await run_in_threadpool(service.owner_shown, shown) if service.task.enrols else service.owner_shown(shown)
-        )
+        owner = await _owner_of(service, request)
         message = await body_of(request, LARGEST_BATCH)
-        return await told(lambda: service.receive(owner, message))
+        return await told_soon(service.received(owner, message))
+
+    async def jobs(self, task: str, request: Request) -> Response:
+        """Respond to the other server, which hands on reports as a leader of the DAP draft."""
+        try:
+            service = self._of_draft(task, request, JOB)
+            _require_peer(service, request)
+            message = await body_of(request, LARGEST_BATCH)
+            answer = await told(lambda: service.job(message), self._others)
+        except ProtocolAborted as error:
+            return problem(error, task)
+        place = {"Location": f"/tasks/{task}/aggregation_jobs/{job_id(message)}"}
+        return Response(answer.body, media_type=JOB_TOLD, headers=place)
+
+    def _of_draft(self, task: str, request: Request, kind: str) -> AnyService:
+        """The service of the task that is so named in the draft, for a message of a kind."""
+        service = self._services.get(named_by(task))
+        if service is None:
+            raise Unrecognized
+        if request.headers.get("content-type", "").replace(" ", "").lower() != kind:
+            raise ProtocolAborted("message", f"one of {kind} is needed", 415)
+        return service
+
+    async def _uploads(self, task: str, request: Request) -> Response:
+        try:
+            service = self._of_draft(task, request, UPLOAD)
+            owner = await _owner_of(service, request)
+            message = await body_of(request, LARGEST_BATCH)
+            answer = await told(lambda: service.upload(owner, message))
+        except ProtocolAborted as error:
+            return problem(error, task)
+        return Response(answer.body, media_type=ERRORS) if answer.body else Response()
+
+    async def configs(self) -> Response:
+        """Respond to anybody with the keys to which clients of the DAP draft seal."""
+        service, *_ = self._services.values()
+        return Response(service.keys.configs(), media_type=CONFIGS, headers={"Cache-Control": f"max-age={CACHED}"})
 
     async def enrol(self, task: str, request: Request) -> Response:
         """Enrol the token of an owner, who shows its invitation."""
@@ -81,13 +137,39 @@ class ServerFront(TaskFront[AnyService]):
     async def of_peer(self, task: str, what: str, request: Request) -> Response:
         """Respond to the other server."""
         service = self.service(task)
-        if request.scope.get(PEER) != _other(service):
-            raise ProtocolAborted("peer", "the other server of this task alone may ask this", 403)
+        _require_peer(service, request)
         if what not in service.OF_PEER:
             raise ProtocolAborted("peer", "it asks what this server does not know", 404)
         work, most = service.OF_PEER[what]
         message = await body_of(request, most)
         return await told(lambda: work(service, message), self._others)
+
+
+def _require_peer(service: AnyService, request: Request) -> None:
+    """Refuse a request that is not of the other server. Raises `ProtocolAborted`."""
+    if request.scope.get(PEER) != _other(service):
+        raise ProtocolAborted("peer", "the other server of this task alone may ask this", 403)
+
+
+async def _owner_of(service: AnyService, request: Request) -> int:
+    """The number of the owner whose ticket a request shows. Raises `ProtocolAborted`: it shows none."""
+    shown = shown_in(request)
+    return await run_in_threadpool(service.owner_shown, shown) if service.task.enrols else service.owner_shown(shown)
+
+
+def problem(error: ProtocolAborted, task: str) -> Response:
+    """The response of the DAP draft to a request that is refused: details of a problem (RFC 9457)."""
+    kind = next((name for each, name in _PROBLEMS.items() if isinstance(error, each)), None)
+    facts = {
+        "type": "about:blank" if kind is None else URN + kind,
+        "status": error.status,
+        "detail": str(error),
+        "error": str(error),
+    }
+    return JSONResponse({**facts, "taskid": task}, error.status, media_type=PROBLEM)
+
+
+_PROBLEMS = {Malformed: "invalidMessage", Unrecognized: "unrecognizedTask"}
 
 
 def sessions_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], None]:
@@ -127,6 +209,8 @@ class Aggregator:
         patience: Seconds that the other server may take.
         limits: Limits of the resources of unauthenticated clients.
         monitoring: How it is watched.
+        jobs: Place of the blobs of its jobs; empty: reports are held in memory.
+        workers: Workers that evaluate jobs, as `workers_at` reads them.
     """
 
     party: int
@@ -137,6 +221,8 @@ class Aggregator:
     patience: float = PATIENCE
     limits: Limits = USUAL
     monitoring: Monitoring = UNWATCHED
+    jobs: str = ""
+    workers: str = ""
 
     def services(self) -> dict[str, AnyService]:
         """A service for each task.
@@ -147,11 +233,17 @@ class Aggregator:
         identities = self._identities()
         ledger = Ledger.open(self.store)
         store = Store(self.store, f"server {self.party}")
-        place = Resources(self.party, self.identity, store, ledger, self.store, self.peer, self.patience)
-        return {
+        jobs, workers = Blobs.at(self.jobs) if self.jobs else None, workers_at(self.workers)
+        place = Resources(
+            self.party, self.identity, store, ledger, self.store, self.peer, self.patience, jobs, workers
+        )  # fmt: skip
+        made = {
             task.hash: kind_named(task.KIND).service(task, replace(place, identity=own))
             for task, own in zip(self.tasks, identities, strict=True)
         }
+        for service in made.values():
+            service.keys = Keys.of(own.sealing for own in identities)
+        return made
 
     def _identities(self) -> list[Identity]:
         """The keys that each task names: those of the folder now, or earlier ones.

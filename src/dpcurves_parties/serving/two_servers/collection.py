@@ -3,11 +3,12 @@ noise."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,13 +26,16 @@ from dpcurves.conversation import ALL
 from dpcurves.ledger import Allotment, Ledger, QuestionBudget
 from dpcurves.mechanisms.lazy_tree import NoiseKey
 
+from ..blobs import Blobs
 from ..channel import Channel, trusting
 from ..identity import Identity, Server
 from ..messages import ProtocolAborted, Trouble, facts_of
 from ..messages import opened as read
 from ..server import Line
 from ..task_document import Role, bearer_shown, hash_of_shown
+from ..workers import Here, Workers
 from . import report_set
+from .dap import Keys
 from .kinds import VERSION, Askable, Asked, SharedTask, Sharing, require_set
 from .report_set import OTHER, OVERHEAD, Listing, Report, ReportSet, Told, common, opened, place_of
 from .report_set import unpacked_batch as unpacked
@@ -256,6 +260,10 @@ class Closing:
 LARGEST_QUESTION = 2**18
 """Bytes: more than the most thresholds that one message may ask for."""
 LARGEST_LISTING = 2**30
+AT_ONCE = 4096
+"""Reports that are read together."""
+SHORT = 2**13
+"""Bytes of a batch of few reports."""
 Of = TypeVar("Of", bound=SharedTask)
 OfPeer = Mapping[str, tuple[Callable[[Any, bytes], bytes], int]]
 CLOSES: OfPeer = MappingProxyType({
@@ -280,6 +288,8 @@ class Resources:
         url: URL of the database of both.
         peer: URL of the other server; empty: that in the task.
         patience: Seconds that the other server may take.
+        jobs: Place of reports that count, as jobs for workers; None: they are held in memory.
+        workers: Workers that evaluate jobs.
     """
 
     party: int
@@ -289,6 +299,8 @@ class Resources:
     url: str
     peer: str
     patience: float
+    jobs: Blobs | None = None
+    workers: Workers = Here()  # noqa: RUF009 - it has no state
 
     def other(self, task: SharedTask) -> tuple[str, SSLContext]:
         """URL of the other server, and a new TLS context with this server's certificate that trusts the other's."""
@@ -301,6 +313,9 @@ class Resources:
         """The way to the other server."""
         url, context = self.other(task)
         return Channel(url, context, self.patience, "peer")
+
+
+NO_DAP = "it takes no reports of the DAP draft"
 
 
 def uncounted(analyst: int) -> None:
@@ -316,6 +331,7 @@ class Collection(ABC, Generic[Of]):
         place: Resources of this server.
         peer: The way to the other server.
         count: Function that counts a question of an analyst, and refuses it where there were too many in a minute.
+        keys: Keys that open input shares of the DAP draft: this server's own, and those of other tasks that it serves.
         OF_PEER: Requests that only the other server may make.
     """
 
@@ -324,11 +340,13 @@ class Collection(ABC, Generic[Of]):
     task: Of
     place: Resources
     count: Callable[[int], object] = field(default_factory=lambda: uncounted, init=False)
+    keys: Keys = field(init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
         place, self.peer = self.place, self.place.channel(self.task)
         self.party, self.identity, self.store, self.ledger = place.party, place.identity, place.store, place.ledger
+        self.keys = Keys.of([self.identity.sealing])
         self.ledger.create(self.task.account)
         self.store.begin(self.task.hash)
         self._noise = NoiseSecret.of(self.identity, self.ledger, self.task.dataset, self.party, self.drawn_as)
@@ -413,14 +431,36 @@ class Collection(ABC, Generic[Of]):
         Raises:
             ProtocolAborted: the batch was changed or is not for here, or no more reports are taken.
         """
-        batch = unpacked(message, self.task.hash, self.party, self.encoding.size + OVERHEAD)
+        offer = self._offer(owner, message)
+        return _kept(offer, self._added(offer))
+
+    async def received(self, owner: int, message: bytes) -> bytes:
+        """Keep a batch as `receive` does, on a loop that serves others meanwhile, and in one transaction with theirs.
+
+        A short batch is opened on the loop itself: to hand it to a thread takes longer. What is answered is on disk.
+
+        Raises:
+            ProtocolAborted: as `receive`.
+        """
+        loop = asyncio.get_running_loop()
+        if len(message) <= SHORT:
+            offer = self._offer(owner, message)
+        else:
+            offer = await loop.run_in_executor(None, self._offer, owner, message)
+        try:
+            coming = self.store.submit(self.task.hash, self.task.reports_per_owner, offer)
+            return _kept(offer, await asyncio.wrap_future(coming))
+        except Frozen:
+            return _kept(offer, await loop.run_in_executor(None, self._added, offer))
+
+    def _offer(self, owner: int, message: bytes) -> Offer:
+        batch = unpacked(message, self.task.hash, self.party, self.encoding.size_of(self.party) + OVERHEAD)
         stored = [self._opened(number, report, batch.contribution) for number, report in enumerate(batch.reports)]
         try:
             self.encoding.require(self.party, [report.share for report in stored])
         except ValueError:
             raise ProtocolAborted("reports", "what was sealed is no share of this task") from None
-        new = self._added(Offer(owner, batch.contribution, batch.earlier, stored))
-        return json.dumps({"new": new, "known": len(stored) - new}).encode()
+        return Offer(owner, batch.contribution, batch.earlier, stored)
 
     def _added(self, offer: Offer) -> int:
         added = partial(self.store.add, self.task.hash, self.task.reports_per_owner, offer)
@@ -433,10 +473,34 @@ class Collection(ABC, Generic[Of]):
     def _opened(self, number: int, report: Report, contribution: bytes) -> Stored:
         place = place_of(self.task.hash, self.party, contribution, report.id)
         share = opened(report.sealed, self.identity.sealing, place)
-        if share is None or len(share) != self.encoding.size:
+        if share is None or len(share) != self.encoding.size_of(self.party):
             raise ProtocolAborted("reports", f"report {number} of the batch was changed, or sealed to another server")
         digest = report_set.digest_of(share[: self.encoding.public_size])
         return Stored(report.id, digest, report_set.whole(report.id, share), share)
+
+    def upload(self, owner: int, message: bytes) -> bytes:
+        """Keep reports of one owner as a client of the DAP draft sends them to the leader.
+
+        Raises:
+            ProtocolAborted: this kind of task takes none.
+        """
+        raise ProtocolAborted("task", NO_DAP, 404)
+
+    def take(self, offer: Offer) -> int:
+        """Keep reports of one owner, all or none. How many were new.
+
+        Raises:
+            ProtocolAborted: no more are taken.
+        """
+        return self._added(offer)
+
+    def job(self, message: bytes) -> bytes:
+        """Keep reports that a leader of the DAP draft hands on to the helper, in an aggregation job.
+
+        Raises:
+            ProtocolAborted: this kind of task takes none.
+        """
+        raise ProtocolAborted("task", NO_DAP, 404)
 
     def follow(self, message: bytes, line: Line) -> None:
         """Take part in a session of two-party computation that the other server opens.
@@ -488,13 +552,29 @@ class Collection(ABC, Generic[Of]):
 
     def _shares(self, standing: Standing) -> list[bytes]:
         """SECRET: of the reports that count, in the order of their ids."""
-        kept, public = self.store.shares(self.task.hash), self.encoding.public_size
-        # A damaged seed would make an honest report fail its check, and so tell its share: see `CheckedCounting`.
-        if any(report_set.whole(key, one.share) != one.whole for key, one in kept.items()):
-            raise ProtocolAborted("store", "a share in it was damaged; nothing is answered", 500)
-        found = report_set.named(
-            self.task.hash, {key: report_set.digest_of(one.share[:public]) for key, one in kept.items()}
-        )
-        if (found.name, len(found.ids)) != (standing.set, standing.reports):
+        return [share for part in self._parts(standing) for share in part]
+
+    def _parts(self, standing: Standing) -> Iterator[Sequence[bytes]]:
+        """SECRET: shares of the reports that count, in the order of their ids, some thousands at a time.
+
+        Nothing may be answered from them unless the last part has come.
+
+        Raises:
+            ProtocolAborted: a share was damaged; after the last part: they are not those that count.
+        """
+        name, count, public = report_set.Naming(self.task.hash, standing.reports), 0, self.encoding.public_size
+        for part in self.store.parts(self.task.hash, AT_ONCE):
+            # A damaged seed would make an honest report fail its check, and so tell its share: see `CheckedCounting`.
+            if any(report_set.whole(key, one.share) != one.whole for key, one in part):
+                raise ProtocolAborted("store", "a share in it was damaged; nothing is answered", 500)
+            for key, one in part:
+                name.add(key, report_set.digest_of(one.share[:public]))
+            count += len(part)
+            yield [one.share for _, one in part]
+        if (name.hexdigest(), count) != (standing.set, standing.reports):
             raise ProtocolAborted("store", "its reports are not those that the servers agreed on", 500)
-        return [kept[key].share for key in found.ids]
+
+
+def _kept(offer: Offer, new: int) -> bytes:
+    """Response to an owner whose batch is on disk."""
+    return json.dumps({"new": new, "known": len(offer.reports) - new}).encode()

@@ -20,6 +20,7 @@ from dpcurves.queries import Query
 from ..identity import Server
 from ..messages import UNLIKE, ProtocolAborted, facts_of, opened
 from ..task_document import TaskDocument, kind_of, text_of
+from .report_set import ID
 
 VERSION = 4
 """Version of the protocol of two servers."""
@@ -189,6 +190,15 @@ class Sharing(Protocol):
 
     def shared(self, rows: IntArray, randomness: Randomness, /) -> list[tuple[bytes, bytes]]:
         """SECRET: shares of each record for server 0 and for server 1."""
+
+    def named(self, rows: IntArray, randomness: Randomness, /) -> list[tuple[bytes, tuple[bytes, bytes]]]:
+        """SECRET: an id for each record, the same at both servers, and shares for server 0 and for server 1."""
+        shares = self.shared(rows, randomness)
+        return [(randomness.octets(ID), each) for each in shares]
+
+    def size_of(self, party: int) -> int:
+        """Bytes of a report for one server."""
+        return self.size
 
     def require(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse invalid shares. Raises `ValueError`: one of them is no share of this task."""

@@ -24,7 +24,7 @@ from ..identity import FileTaken, write_public
 from ..messages import ProtocolAborted, facts_of
 from ..task_document import Role, Ticket, hash_of
 from .kinds import SharedTask
-from .report_set import ID, NAME, Batch, Earlier, Report, place_of, public_key, sealed
+from .report_set import LARGEST_BATCH, NAME, OVERHEAD, Batch, Earlier, Report, place_of, public_key, sealed
 from .report_set import packed_batch as packed
 
 AT_ONCE = 1000
@@ -99,11 +99,11 @@ class Contribution:
         # The order in which reports are sent tells nothing of the records.
         places = places[np.argsort(stream.words(len(places)))]
         encoding = self.task.sharing(self.proof)
-        for start in range(0, len(places), AT_ONCE):
-            shares = encoding.shared(places[start : start + AT_ONCE], stream)
-            ids = [stream.octets(ID) for _ in shares]
+        many = min(AT_ONCE, LARGEST_BATCH // (encoding.size + 2 * OVERHEAD))
+        for start in range(0, len(places), many):
+            reports = encoding.named(places[start : start + many], stream)
             first, second = (
-                sealed_reports(self.task, party, name, zip(ids, (share[party] for share in shares), strict=True))
+                sealed_reports(self.task, party, name, ((one, shares[party]) for one, shares in reports))
                 for party in (0, 1)
             )
             yield self._packed(0, name, first), self._packed(1, name, second)

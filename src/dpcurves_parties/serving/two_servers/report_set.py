@@ -52,6 +52,10 @@ FORMAT = 2
 ID = 16
 NAME = 32
 MOST_REPORTS = 4096
+LARGEST_BATCH = 2**23
+"""Bytes."""
+LARGEST_SEALED = 2**16 - 1
+"""Bytes of a sealed share, whose number has two bytes."""
 _HEADER = struct.Struct(f"<4sBBBHI{NAME}s{NAME}s")
 
 
@@ -157,9 +161,25 @@ def common(task: str, ours: Listing, theirs: Listing) -> ReportSet:
 
 def named(task: str, listing: Listing) -> ReportSet:
     """Set of all reports of a listing."""
-    ids = tuple(sorted(listing))
-    text = b"dpcurves report set 1\n" + bytes.fromhex(task) + packed({key: listing[key] for key in ids})
-    return ReportSet(ids, sha256(text).hexdigest())
+    ids, name = tuple(sorted(listing)), Naming(task, len(listing))
+    for key in ids:
+        name.add(key, listing[key])
+    return ReportSet(ids, name.hexdigest())
+
+
+class Naming:
+    """Hash that names a set of so many reports, whose ids and digests come one by one, ids rising."""
+
+    def __init__(self, task: str, reports: int) -> None:
+        self._hash = sha256(b"dpcurves report set 1\n" + bytes.fromhex(task) + reports.to_bytes(4, "big"))
+
+    def add(self, key: bytes, digest: bytes) -> None:
+        """Add the next report."""
+        self._hash.update(key + digest)
+
+    def hexdigest(self) -> str:
+        """The name, once all have come."""
+        return self._hash.hexdigest()
 
 
 class Told(NamedTuple):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from enum import Enum
+from functools import partial
 from hashlib import sha256
-from typing import NamedTuple
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, Table, delete, func, insert, select, update
@@ -13,8 +16,9 @@ from sqlalchemy import Column, Connection, Table, delete, func, insert, select, 
 from dpcurves.ledger.chain import alone
 
 from ..database import ServerDatabase, keys, number, numbered, octets, texts
+from ..group_commit import GroupCommit
 from ..messages import ProtocolAborted
-from .report_set import Earlier, Listing, ReportSet
+from .report_set import MOST_REPORTS, Earlier, Listing, ReportSet
 
 METADATA = sql.MetaData()
 TASKS = Table(
@@ -130,6 +134,14 @@ class Offer(NamedTuple):
     reports: Sequence[Stored]
 
 
+class Upload(NamedTuple):
+    """Offer to a task that takes at most so many reports of one owner."""
+
+    task: str
+    most: int
+    offer: Offer
+
+
 class KeptShare(NamedTuple):
     """SECRET: a share, and what was written down beside it of all its bytes."""
 
@@ -156,6 +168,7 @@ class Store:
 
     def __init__(self, url: str, who: str = "") -> None:
         self._database = ServerDatabase(url, who, METADATA)
+        self._uploads = GroupCommit(self._add_all, lambda upload: len(upload.offer.reports), MOST_REPORTS)
 
     def begin(self, task: str) -> None:
         """Create the row of a task, if it is new."""
@@ -178,27 +191,21 @@ class Store:
             ProtocolAborted: the task takes no more reports, or none now, or no more of this owner, or the owner has
                 contributed something else.
         """
+        return self.submit(task, most, offer).result()
 
-        def work(connection: Connection) -> int:
-            lock(connection, task)
-            state = standing_of(connection, task).state
-            if state is TaskState.CLOSED:
-                raise ProtocolAborted("reports", "the task is closed; it takes no more", 409)
-            if state is TaskState.FROZEN:
-                raise Frozen
-            kept = _bound(connection, task, offer)
-            ids = [report.id for report in offer.reports]
-            found = select(REPORTS.c.id).where(REPORTS.c.task == task, REPORTS.c.id.in_(ids))
-            known = set(connection.execute(found).scalars())
-            new = list({report.id: report for report in offer.reports if report.id not in known}.values())
-            if kept + len(new) > most:
-                raise ProtocolAborted("reports", f"at most {most} of one owner are taken; {kept} are here", 409)
-            if new:
-                connection.execute(
-                    insert(REPORTS), [{"task": task, "owner": offer.owner, **one._asdict()} for one in new]
-                )
-                _count(connection, task, offer.owner, len(new))
-            return len(new)
+    def submit(self, task: str, most: int, offer: Offer) -> Future[int]:
+        """Keep reports as `add` does, with those of others who send at the same time; on disk once the future ends."""
+        return self._uploads.submit(Upload(task, most, offer))
+
+    def _add_all(self, uploads: Sequence[Upload]) -> Sequence[int | Exception]:
+        def work(connection: Connection) -> list[int | Exception]:
+            outcomes: list[int | Exception] = []
+            for task, some in groupby(uploads, key=lambda each: each.task):
+                lock(connection, task)
+                state = standing_of(connection, task).state
+                for together in [list(alike) for _, alike in groupby(some, key=_is_alone)]:
+                    outcomes += _refused_in(state, together) or _added(connection, task, together)
+            return outcomes
 
         return self._database.write(work)
 
@@ -352,6 +359,13 @@ class Store:
 
         return self._database.write(work)
 
+    def parts(self, task: str, size: int) -> Iterator[Sequence[tuple[bytes, KeptShare]]]:
+        """SECRET: all shares of a closed task with their ids, in the order of these, so many at a time."""
+        last = b""
+        while found := self._database.read(partial(_part, task=task, last=last, size=size)):
+            yield [(row.id, KeptShare(row.share, row.whole)) for row in found]
+            last = found[-1].id
+
     def shares(self, task: str) -> dict[bytes, KeptShare]:
         """SECRET: all shares, by id."""
 
@@ -363,29 +377,89 @@ class Store:
         return self._database.read(work)
 
 
-def _bound(connection: Connection, task: str, offer: Offer) -> int:
-    """Number of the owner's reports here, once its ticket is bound to this contribution alone."""
-    ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == offer.owner
-    row = connection.execute(select(CONTRIBUTIONS.c.contribution, CONTRIBUTIONS.c.reports).where(*ours)).first()
-    if row is None:
-        facts = {"contribution": offer.contribution, "reports": 0}
-        connection.execute(insert(CONTRIBUTIONS), {"task": task, "owner": offer.owner, **facts})
-        return 0
-    if row.contribution == offer.contribution:
-        return int(row.reports)
-    if offer.earlier is Earlier.STAYS:
-        raise ProtocolAborted("ticket", OTHER_CONTRIBUTION, 409)
-    connection.execute(delete(REPORTS).where(REPORTS.c.task == task, REPORTS.c.owner == offer.owner))
-    _count(connection, task, offer.owner, -row.reports)
-    connection.execute(update(CONTRIBUTIONS).where(*ours).values(contribution=offer.contribution))
-    return 0
+def _is_alone(upload: Upload) -> int:
+    """Key by which uploads are written together: those that may take the place of others come one by one."""
+    return id(upload) if upload.offer.earlier is Earlier.GIVES_WAY else 0
 
 
-def _count(connection: Connection, task: str, owner: int, more: int) -> None:
-    """So many more reports are stored, of the task and of the owner."""
-    ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == owner
-    connection.execute(update(CONTRIBUTIONS).where(*ours).values(reports=CONTRIBUTIONS.c.reports + more))
-    write_of(connection, task, reports=TASKS.c.reports + more)
+def _refused_in(state: TaskState, uploads: Sequence[Upload]) -> list[Exception]:
+    """Refusals of all uploads where the task takes none."""
+    if state is TaskState.CLOSED:
+        return [ProtocolAborted("reports", "the task is closed; it takes no more", 409) for _ in uploads]
+    return [Frozen() for _ in uploads] if state is TaskState.FROZEN else []
+
+
+def _added(connection: Connection, task: str, uploads: Sequence[Upload]) -> list[int | Exception]:
+    """Outcomes of uploads to a task that is locked and open, in a few statements however many they are."""
+    owners, ids = {each.offer.owner for each in uploads}, {one.id for each in uploads for one in each.offer.reports}
+    columns = CONTRIBUTIONS.c.owner, CONTRIBUTIONS.c.contribution, CONTRIBUTIONS.c.reports
+    theirs = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner.in_(owners)
+    bound = connection.execute(select(*columns).where(*theirs))
+    before = {row.owner: _Bound(row.contribution, int(row.reports)) for row in bound}
+    found = connection.execute(
+        select(REPORTS.c.id, REPORTS.c.owner).where(REPORTS.c.task == task, REPORTS.c.id.in_(ids))
+    )
+    known, after = {row.id: row.owner for row in found}, dict(before)
+    outcomes, rows = list[int | Exception](), list[dict[str, object]]()
+    for _, most, offer in uploads:
+        old = after.get(offer.owner, _Bound(offer.contribution, 0))
+        gives_way = old.contribution != offer.contribution
+        if gives_way and offer.earlier is Earlier.STAYS:
+            outcomes.append(ProtocolAborted("ticket", OTHER_CONTRIBUTION, 409))
+            continue
+        here = {one: owner for one, owner in known.items() if owner != offer.owner} if gives_way else known
+        new = {report.id: report for report in offer.reports if report.id not in here}
+        kept = 0 if gives_way else old.reports
+        if kept + len(new) > most:
+            outcomes.append(ProtocolAborted("reports", f"at most {most} of one owner are taken; {kept} are here", 409))
+            continue
+        if gives_way:
+            connection.execute(delete(REPORTS).where(REPORTS.c.task == task, REPORTS.c.owner == offer.owner))
+            known = here
+        known.update(dict.fromkeys(new, offer.owner))
+        rows += [{"task": task, "owner": offer.owner, **one._asdict()} for one in new.values()]
+        after[offer.owner] = _Bound(offer.contribution, kept + len(new))
+        outcomes.append(len(new))
+    _write_down(connection, task, rows, before, after)
+    return outcomes
+
+
+class _Bound(NamedTuple):
+    """The contribution that a ticket is bound to, and how many of its reports are here."""
+
+    contribution: bytes
+    reports: int
+
+
+def _write_down(
+    connection: Connection,
+    task: str,
+    rows: Sequence[Mapping[str, object]],
+    before: Mapping[int, _Bound],
+    after: Mapping[int, _Bound],
+) -> None:
+    """Insert reports, and write what tickets are bound to now."""
+    if rows:
+        connection.execute(insert(REPORTS), rows)
+    first = [{"task": task, "owner": owner, **after[owner]._asdict()} for owner in after.keys() - before.keys()]
+    if first:
+        connection.execute(insert(CONTRIBUTIONS), first)
+    changed = [owner for owner, was in before.items() if after[owner] != was]
+    if changed:
+        ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == sql.bindparam("whose")
+        connection.execute(
+            update(CONTRIBUTIONS).where(*ours), [{"whose": owner, **after[owner]._asdict()} for owner in changed]
+        )
+    more = sum(one.reports for one in after.values()) - sum(one.reports for one in before.values())
+    if more:
+        write_of(connection, task, reports=TASKS.c.reports + more)
+
+
+def _part(connection: Connection, task: str, last: bytes, size: int) -> Sequence[Any]:
+    """So many shares of a task, of the ids that follow the `last` one."""
+    columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
+    after = select(*columns).where(REPORTS.c.task == task, REPORTS.c.id > last)
+    return connection.execute(after.order_by(REPORTS.c.id).limit(size)).all()
 
 
 def _listing(connection: Connection, task: str) -> Listing:

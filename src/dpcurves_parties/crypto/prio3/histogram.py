@@ -1,0 +1,367 @@
+"""SECRET. Shares of a record's cell with a proof that it is one cell: Prio3Histogram of the VDAF draft, two servers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurves.arguments import Refused
+from dpcurves.arrays import loops_are_compiled
+
+from . import plain
+from .field import (
+    MODULUS,
+    SEED,
+    SIZE,
+    Questioned,
+    Tag,
+    Words,
+    are_elements,
+    elements,
+    interpolated_first,
+    octets_of,
+    of_integers,
+    require_elements,
+    roots,
+    stream,
+    subtracted,
+    summed,
+    words_of,
+)
+
+ALGORITHM = 4
+"""The draft's number of Prio3Histogram."""
+NONCE = 16
+MEASUREMENT, PROOF, JOINT, PROVING, QUERY, JOINT_SEED, JOINT_PART = 1, 2, 3, 4, 5, 6, 7
+"""Uses of streams, as the draft numbers them."""
+LEADER, HELPER = 0, 1
+RANDOM = 4 * SEED
+"""Bytes of randomness in a report: the helper's seed and blind, the leader's blind, and the proof's seed."""
+PROOFS, QUERIES = 1, 3
+_ONE_PROOF = bytes([PROOFS])
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class OneHotShares:
+    """SECRET as a whole: what owners send. Each server gets the public share, and its own input share alone.
+
+    Attributes:
+        public: Public share of each report: hashes, blinded, of both input shares.
+        inputs: Input shares for server 0, the leader, and for server 1, the helper.
+    """
+
+    public: list[bytes]
+    inputs: tuple[list[bytes], list[bytes]]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class VerifiedCells:
+    """SECRET: shares of the cells of some reports at one server, and what it says of them to the other one.
+
+    Attributes:
+        scheme: Scheme of the reports.
+        party: Number of this server.
+        cells: ``(reports, length, 2)`` words of field elements.
+        messages: ``(reports, scheme.message_size)`` bytes; they tell the other server nothing new.
+        seeds: The seed of the joint randomness that this server worked with, ``(reports, 32)`` bytes.
+    """
+
+    scheme: Prio3Histogram
+    party: int
+    cells: Words
+    messages: NDArray[np.uint8]
+    seeds: NDArray[np.uint8]
+
+    def accepted(self, messages: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Mask of the reports that may count, from the other server's messages.
+
+        Raises:
+            ValueError: there are not as many messages as here.
+        """
+        return self.scheme.accepted(self.party, self.messages, self.seeds, messages)
+
+    def sums(self) -> list[int]:
+        """SECRET: this server's share of how many of these reports are in each cell, modulo the field's modulus."""
+        return summed(self.cells)
+
+
+@dataclass(frozen=True)
+class Prio3Histogram:
+    """Scheme of reports of one cell out of `length`, which two servers verify: Prio3Histogram of the VDAF draft 20.
+
+    A record's cell is a vector of zeros and a one, in the field of `MODULUS`. Server 1 has a seed of its share, server
+    0 the rest. The proof (a fully linear one, of Boneh, Boyle, Corrigan-Gibbs, Gilboa and Ishai, 2019) is shared in the
+    same way. A sum over chunks of `chunk` cells of products ``r**j * x * (x - 1)`` of *wires* is 0 where all cells are
+    0 or 1, for nearly all r; with the sum of cells, which is 1, it says that the vector is of one cell.
+
+    Formal guarantees: *privacy*. What one server with any behaviour sees, of an honest owner's report, are its own
+    share and the other one's message; it could have drawn both itself, if streams are random oracles. *Proof.* Server
+    1's share is uniform seeds, and server 0's is masked by streams of seeds that it lacks. The public share is hashes
+    with blinds, of which it has its own. The message holds values of wires at a point that neither owner nor server
+    chooses after the report is made, for the key of verification is older: values are masked by uniform starts of the
+    wires, unless the point is a node (refused by both). The value of the polynomial is then the one that fits, and
+    what has to be 0 is the negative of what the server itself has. So whatever it answers, whether the report is
+    dropped is a function of what it knew before. The same report has the same point whenever it is verified: so
+    verifying again tells nothing more. *Soundness*: a report that passes at two honest servers is of one cell, but for
+    a chance below ``(q + 1) * 2**-118``, up to 2**12 cells, if its owner has computed q hashes and does not know the
+    key of verification. *Proof.* Each r is a hash of both shares, and a polynomial of degree `chunk` that is not 0 has
+    it for a root with a chance of ``chunk / MODULUS``, at each of q tries. Another polynomial than that of the products
+    agrees with it at the point with a chance of ``2 * points / MODULUS``, for the point is a hash under a key that
+    the owner has not got. The two numbers that have to be 0 are added with random factors: ``1 / MODULUS``. *Not
+    promised*: that the cell is the owner's true one.
+
+    Attributes:
+        PUBLIC_SIZE: Bytes of a public share.
+        length: Number of cells.
+        chunk: Number of products in a call of the sum: messages and starts of wires grow with it, calls shrink.
+        context: Context of all streams: a task.
+
+    Raises:
+        ValueError: there is no cell, or no product in a call.
+
+    >>> scheme = Prio3Histogram(5, 2, b"some task")
+    >>> shares = scheme.shared(np.array([3, 1]), [bytes(16), bytes(15) + b"1"], [bytes(range(128))] * 2)
+    >>> first, second = (
+    ...     scheme.verified(party, shares.public, shares.inputs[party], [bytes(16), bytes(15) + b"1"], bytes(32))
+    ...     for party in (0, 1)
+    ... )
+    >>> first.accepted(second.messages).tolist()
+    [True, True]
+    >>> [sum(both) % MODULUS for both in zip(first.sums(), second.sums())]
+    [0, 1, 0, 1, 0]
+    """
+
+    PUBLIC_SIZE: ClassVar[int] = 2 * SEED
+
+    length: int
+    chunk: int
+    context: bytes
+
+    def __post_init__(self) -> None:
+        if self.length < 1 or not 1 <= self.chunk <= self.length:
+            raise Refused("length, chunk", f"cells, and 1 to as many in a chunk, needed: {self.length}, {self.chunk}")
+
+    @classmethod
+    def smallest(cls, length: int, context: bytes) -> Prio3Histogram:
+        """The scheme whose reports, with both messages, are smallest."""
+        schemes = (cls(length, chunk, context) for chunk in range(1, length + 1))
+        return min(schemes, key=lambda one: (one.proof_length * SIZE + 2 * one.message_size, one.chunk))
+
+    @property
+    def calls(self) -> int:
+        """Number of chunks."""
+        return -(-self.length // self.chunk)
+
+    @property
+    def points(self) -> int:
+        """Values of a wire: its start, and one for each call, filled up to a power of 2."""
+        return 1 << self.calls.bit_length()
+
+    @property
+    def proof_length(self) -> int:
+        """Elements of a proof."""
+        return 2 * self.chunk + 2 * self.points - 1
+
+    @property
+    def message_size(self) -> int:
+        """Bytes that a server says to the other one of a report."""
+        return SIZE * (2 * self.chunk + 2) + SEED
+
+    def input_size(self, party: int) -> int:
+        """Bytes of an input share."""
+        return 2 * SEED if party else SIZE * (self.length + self.proof_length) + SEED
+
+    def shared(self, cells: NDArray[np.int64], nonces: Sequence[bytes], randomness: Sequence[bytes]) -> OneHotShares:
+        """Share cells between two servers.
+
+        Args:
+            cells: ``(reports,)``. SECRET.
+            nonces: 16 bytes each, no two alike: they are public.
+            randomness: 128 uniform bytes for each report. SECRET.
+
+        Raises:
+            ValueError: a cell is none; or there are other numbers of nonces and of bytes.
+        """
+        if np.any((cells < 0) | (cells >= self.length)):
+            raise Refused("cells", f"cells below {self.length} are needed")
+        if {len(one) for one in nonces} - {NONCE} or {len(one) for one in randomness} - {RANDOM}:
+            raise Refused("nonces, randomness", f"{NONCE} and {RANDOM} bytes are needed for each report")
+        seeds, blinds, own_blinds, proving = (
+            [one[start : start + SEED] for one in randomness] for start in range(0, RANDOM, SEED)
+        )
+        helper, masks = self._of_helper(seeds)
+        vectors = np.zeros((len(cells), self.length, 2), np.uint64)
+        vectors[np.arange(len(cells)), cells, 0] = 1
+        leader = subtracted(vectors, helper)
+        parts = [
+            self._parts(party, each, nonces, shares)
+            for party, (each, shares) in enumerate(((own_blinds, leader), (blinds, helper)))
+        ]
+        public = [first + second for first, second in zip(*parts, strict=True)]
+        starts = elements(self._tag(PROVING), ((seed, _ONE_PROOF) for seed in proving), 2 * self.chunk)
+        sums = np.empty((len(cells), 2 * self.points - 1, 2), np.uint64)
+        _proved(self, np.asarray(cells, np.int64), starts, self._joint(self._seeds(public)), sums)
+        proofs = subtracted(np.concatenate([starts, sums], axis=1), masks)
+        rows = zip(octets_of(leader), octets_of(proofs), own_blinds, strict=True)
+        return OneHotShares(
+            public, ([b"".join(row) for row in rows], [a + b for a, b in zip(seeds, blinds, strict=True)])
+        )
+
+    def require(self, party: int, shares: Sequence[bytes]) -> None:
+        """Refuse what are no input shares of a server. Raises `ValueError`."""
+        if any(len(share) != self.input_size(party) for share in shares):
+            raise Refused("shares", f"{self.input_size(party)} bytes are needed")
+        if party == LEADER:
+            require_elements(self._numbers(shares), "shares")
+
+    def verified(
+        self, party: int, public: Sequence[bytes], shares: Sequence[bytes], nonces: Sequence[bytes], key: bytes
+    ) -> VerifiedCells:
+        """SECRET: shares of cells at one server, and its messages to the other one.
+
+        Args:
+            party: 0 (leader) or 1 (helper).
+            public: Public shares.
+            shares: This server's input shares.
+            nonces: Nonces of the reports.
+            key: 32 bytes that both servers have, and no owner; older than all reports.
+
+        Raises:
+            ValueError: a share is none.
+        """
+        self.require(party, shares)
+        blinds = [share[-SEED:] for share in shares]
+        if party == LEADER:
+            numbers = self._numbers(shares)
+            cells, proofs = numbers[:, : self.length], numbers[:, self.length :]
+        else:
+            cells, proofs = self._of_helper([share[:SEED] for share in shares])
+        own = self._parts(party, blinds, nonces, cells)
+        theirs = slice(SEED, 2 * SEED) if party == LEADER else slice(SEED)
+        pairs = ((part, one[theirs]) for part, one in zip(own, public, strict=True))
+        seeds = self._seeds([a + b if party == LEADER else b + a for a, b in pairs])
+        query = elements(self._tag(QUERY), ((key, _ONE_PROOF + nonce) for nonce in nonces), QUERIES)
+        told = np.empty((len(shares), 2 * self.chunk + 2, 2), np.uint64)
+        starts, sums = proofs[:, : 2 * self.chunk], proofs[:, 2 * self.chunk :]
+        _questioned(self.points, Questioned(cells, starts, sums, self._joint(seeds), query), told)
+        messages = [numbers + part for numbers, part in zip(octets_of(told), own, strict=True)]
+        return VerifiedCells(self, party, cells, _rows(messages, self.message_size), _rows(seeds, SEED))
+
+    def accepted(
+        self, party: int, own: NDArray[np.uint8], seeds: NDArray[np.uint8], others: NDArray[np.uint8]
+    ) -> NDArray[np.bool_]:
+        """Mask of the reports that pass: their messages add up to a proof, and both servers had one seed.
+
+        Args:
+            party: Number of the server that decides.
+            own: Its messages, ``(reports, message_size)``.
+            seeds: The seeds that it worked with, ``(reports, 32)``.
+            others: The other server's messages.
+
+        Raises:
+            ValueError: there are not as many messages as here.
+        """
+        if others.shape != own.shape:
+            raise Refused("messages", f"{own.shape} are needed, got {others.shape}")
+        numbers = [words_of(each[:, :-SEED].tobytes(), len(each), 2 * self.chunk + 2) for each in (own, others)]
+        canonical = np.asarray(are_elements(numbers[1]).all(axis=1))
+        passed = np.zeros(len(own), np.bool_)
+        _agreed(numbers[0], numbers[1] * canonical[:, None, None].astype(np.uint64), passed)
+        parts = [own[:, -SEED:], others[:, -SEED:]]
+        both = np.hstack(parts if party == LEADER else parts[::-1])
+        agreed = _rows(self._seeds([row.tobytes() for row in both]), SEED)
+        return np.asarray(passed & canonical & (agreed == seeds).all(axis=1))
+
+    @cached_property
+    def _tags(self) -> dict[int, bytes]:
+        tag = Tag(ALGORITHM, self.context)
+        return {usage: tag.of(usage) for usage in range(MEASUREMENT, JOINT_PART + 1)}
+
+    def _tag(self, usage: int) -> bytes:
+        return self._tags[usage]
+
+    def _numbers(self, shares: Sequence[bytes]) -> Words:
+        octets = b"".join(share[:-SEED] for share in shares)
+        return words_of(octets, len(shares), self.length + self.proof_length)
+
+    def _of_helper(self, seeds: Sequence[bytes]) -> tuple[Words, Words]:
+        """The helper's shares of cells and of proofs."""
+        helper = bytes([HELPER])
+        cells = elements(self._tag(MEASUREMENT), ((seed, helper) for seed in seeds), self.length)
+        return cells, elements(self._tag(PROOF), ((seed, _ONE_PROOF + helper) for seed in seeds), self.proof_length)
+
+    def _parts(self, party: int, blinds: Sequence[bytes], nonces: Sequence[bytes], cells: Words) -> list[bytes]:
+        """A server's parts of the seeds of joint randomness: hashes of its shares."""
+        tag, rows = self._tag(JOINT_PART), zip(blinds, nonces, octets_of(cells), strict=True)
+        return [stream(tag, blind, bytes([party]) + nonce + row, SEED) for blind, nonce, row in rows]
+
+    def _seeds(self, both: Sequence[bytes]) -> list[bytes]:
+        """Seeds of joint randomness, from both servers' parts."""
+        return [stream(self._tag(JOINT_SEED), bytes(SEED), parts, SEED) for parts in both]
+
+    def _joint(self, seeds: Sequence[bytes]) -> Words:
+        return elements(self._tag(JOINT), ((seed, _ONE_PROOF) for seed in seeds), self.calls)
+
+
+def _rows(texts: Sequence[bytes], size: int) -> NDArray[np.uint8]:
+    return np.frombuffer(b"".join(texts), np.uint8).reshape(len(texts), size)
+
+
+# Loops, compiled where numba is installed.
+
+
+@cache
+def _loops() -> Any:
+    if not loops_are_compiled():
+        return None
+    from . import loops
+
+    return loops
+
+
+def _marked(numbers: Sequence[int]) -> Words:
+    """Numbers as compiled loops multiply by them: times 2**128."""
+    return of_integers([number << 128 for number in numbers])
+
+
+@cache
+def _nodes(points: int) -> tuple[Words, Words]:
+    parts = (pow(number, -1, MODULUS) for number in (2, points, 2 * points))
+    return _marked(roots(2 * points)), _marked(list(parts))
+
+
+@cache
+def _odd_nodes(points: int, calls: int) -> tuple[list[int], list[int]]:
+    """Values at odd nodes of the polynomial that is 1 at node 0, and of the sum of those that are 1 at a call's."""
+    first = [interpolated_first(points, node) for node in roots(2 * points)[1::2]]
+    rest = [sum(first[(place - call) % points] for call in range(1, calls + 1)) % MODULUS for place in range(points)]
+    return first, rest
+
+
+@cache
+def _marked_odd_nodes(points: int, calls: int) -> tuple[Words, Words]:
+    first, rest = map(_marked, _odd_nodes(points, calls))
+    return first, rest
+
+
+def _proved(scheme: Prio3Histogram, hot: NDArray[np.int64], starts: Words, joint: Words, sums: Words) -> None:
+    if _loops() is None:
+        plain.proved(hot, starts, joint, _odd_nodes(scheme.points, scheme.calls), sums)
+    else:
+        _loops().proved(hot, starts, joint, _marked_odd_nodes(scheme.points, scheme.calls), sums)
+
+
+def _questioned(points: int, asked: Questioned, told: Words) -> None:
+    if _loops() is None:
+        plain.questioned(asked, points, told)
+    else:
+        _loops().questioned(Questioned(*map(np.ascontiguousarray, asked)), *_nodes(points), told)
+
+
+def _agreed(first: Words, second: Words, passed: NDArray[np.bool_]) -> None:
+    (plain if _loops() is None else _loops()).agreed(np.ascontiguousarray(first), np.ascontiguousarray(second), passed)

@@ -1,0 +1,109 @@
+"""SECRET. Blobs in a folder, or in an object store that fsspec reaches: written whole, read with their hash."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dpcurves.arguments import NotInstalled
+
+from .messages import ProtocolAborted
+
+EXTRA = "an object store needs an extra: pip install 'dpcurves[scale]'"
+
+
+class Blob(NamedTuple):
+    """Name of a blob, and the hash of its bytes.
+
+    Attributes:
+        place: Path of a file, or a URL that fsspec reads.
+        hash: SHA-256 of its bytes.
+    """
+
+    place: str
+    hash: str
+
+    def read(self) -> bytes | None:
+        """SECRET: its bytes; None: it is gone, or damaged."""
+        try:
+            found = _through_fsspec(self.place, lambda file: bytes(file.read()), "rb") if _is_url(self.place) else (
+                Path(self.place).read_bytes()
+            )  # fmt: skip
+        except OSError:
+            return None
+        return found if sha256(found).hexdigest() == self.hash else None
+
+
+@dataclass(frozen=True)
+class Blobs:
+    """Folder, or place in an object store, in which blobs lie.
+
+    Attributes:
+        place: Path of a folder, or a URL that fsspec writes, such as ``s3://bucket/folder``.
+    """
+
+    place: str
+
+    @classmethod
+    def at(cls, place: str) -> Blobs:
+        """Blobs at a place. Raises `ValueError`: it is a URL, and fsspec is not installed."""
+        if _is_url(place):
+            _fsspec()
+        return cls(place)
+
+    def write(self, name: str, content: bytes) -> Blob:
+        """Write a blob, whole or not at all; one of this name gives way.
+
+        Raises:
+            ProtocolAborted: the place takes none.
+            ValueError: fsspec is not installed.
+        """
+        place = f"{self.place.rstrip('/')}/{name}"
+        try:
+            if _is_url(place):
+                _through_fsspec(place, lambda file: file.write(content), "wb")
+            else:
+                _write_file(Path(place), content)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise ProtocolAborted("jobs", f"{self.place!r} takes no reports ({reason})", 500) from None
+        return Blob(place, sha256(content).hexdigest())
+
+
+def _is_url(place: str) -> bool:
+    return "://" in place
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    try:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+        draft.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            draft.unlink()
+
+
+def _fsspec() -> Any:
+    try:
+        import fsspec
+    except ImportError:
+        raise NotInstalled("jobs", EXTRA) from None
+    return fsspec
+
+
+def _through_fsspec(url: str, work: Callable[[Any], Any], mode: str) -> Any:
+    """Do some work on an open blob. An object store shows it once it is whole."""
+    try:
+        with _fsspec().open(url, mode) as file:
+            return work(file)
+    except ImportError as error:
+        raise NotInstalled("jobs", f"fsspec needs more packages for this URL ({error})") from None

@@ -1,0 +1,75 @@
+"""Group commit: writes that wait at the same time are done in one transaction."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class GroupCommit(Generic[Item, Result]):
+    """Queue of writes to a database. While one group is written, those that come form the next one.
+
+    Formal guarantees: an item has an outcome only once the transaction that it was written in has ended: what is
+    acknowledged is on disk. Items are written in the order in which they came. Where a group fails, each of its items
+    is written in a transaction of its own, so that none fails for another one; `write` has to be idempotent for that,
+    as a transaction may have ended although it was not told so.
+
+    Args:
+        write: Function that writes some items in one transaction; the result or the refusal of each.
+        weight: Function that tells how much an item adds to a group.
+        most: Weight that a group of several items may have.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[Sequence[Item]], Sequence[Result | Exception]],
+        weight: Callable[[Item], int],
+        most: int,
+    ) -> None:
+        self._write, self._weight, self._most = write, weight, most
+        self._waiting: deque[tuple[Item, Future[Result]]] = deque()
+        self._lock, self._is_at_work = Lock(), False
+        self._thread = ThreadPoolExecutor(1, "group commit")
+
+    def submit(self, item: Item) -> Future[Result]:
+        """Write an item with those that wait. The future ends once it is on disk, or was refused."""
+        coming: Future[Result] = Future()
+        with self._lock:
+            self._waiting.append((item, coming))
+            if not self._is_at_work:
+                self._is_at_work = True
+                self._thread.submit(self._work)
+        return coming
+
+    def _work(self) -> None:
+        while group := self._next():
+            outcomes = self._written([item for item, _ in group])
+            for (_, coming), outcome in zip(group, outcomes, strict=True):
+                if isinstance(outcome, BaseException):
+                    coming.set_exception(outcome)
+                else:
+                    coming.set_result(outcome)
+
+    def _next(self) -> list[tuple[Item, Future[Result]]]:
+        group, weight = list[tuple[Item, Future[Result]]](), 0
+        with self._lock:
+            while self._waiting and (not group or weight + self._weight(self._waiting[0][0]) <= self._most):
+                group.append(self._waiting.popleft())
+                weight += self._weight(group[-1][0])
+            self._is_at_work = bool(group)
+        return group
+
+    def _written(self, items: Sequence[Item]) -> Sequence[Result | BaseException]:
+        try:
+            outcomes = self._write(items)
+            if len(outcomes) != len(items):
+                raise ValueError("an outcome for each item is needed")
+            return outcomes
+        except BaseException as error:  # whoever waits hears of all that ends a write
+            return [error] if len(items) == 1 else [self._written([item])[0] for item in items]

@@ -1,0 +1,215 @@
+"""Reports as jobs in blobs, evaluated by workers that may be killed: the same answers, and noise added once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import add
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dying import always_die, die_once, doubled
+from federation import LONG, Federation, values
+from kills import killed
+
+from dpcurves.arguments import NotInstalled
+from dpcurves.curves import CdfQuestion
+from dpcurves.data import Grid
+from dpcurves.mechanisms.lazy_tree import NoiseKey
+from dpcurves.noise.randomness import Randomness
+from dpcurves_parties.crypto import engine_of_task
+from dpcurves_parties.serving import workers
+from dpcurves_parties.serving.blobs import Blobs
+from dpcurves_parties.serving.group_commit import GroupCommit
+from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.workers import Dask, Here, Processes, Workers, workers_at
+from dpcurves_parties.shares.function_shares import Owners
+from dpcurves_parties.shares.jobs import CheckedJobs, Cutting, Form, Jobs, ReportJobs
+from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
+from dpcurves_parties.shares.task import Task
+
+TASK, SLOTS, NOISE = "ab" * 32, 100, NoiseKey(bytes(32))
+KEY = b"v" * 32
+
+
+def shares_of(encoding: Encoding, count: int = 300) -> list[bytes]:
+    places = np.random.default_rng(1).integers(0, SLOTS + 1, count)
+    return [first for first, _ in encoding.shared(places, Randomness.from_seed(2))]
+
+
+def jobs_of(place: str, shares: list[bytes], by: Workers, verification: bytes = b"") -> Jobs:
+    """Jobs of 64 reports, and a last one of fewer."""
+    form = Form(TASK, 0, SLOTS, 0, verification)
+    return Cutting(Blobs.at(place), by).cut(form, "set", [shares[at : at + 64] for at in range(0, len(shares), 64)])
+
+
+@pytest.fixture(params=["folder", "memory"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "folder":
+        return str(tmp_path / "jobs")
+    pytest.importorskip("fsspec")
+    return f"memory://{tmp_path.name}"
+
+
+def test_jobs_count_what_reports_in_memory_count(place: str) -> None:
+    engine, at = engine_of_task(bytes.fromhex(TASK)), [1, 7, 50, SLOTS]
+    plain = Encoding(SLOTS, engine)
+    shares = shares_of(plain)
+    whole = Reports(plain.keys(0, shares), engine, NOISE)
+    held = ReportJobs(jobs_of(place, shares, Here()), NOISE)
+    assert len(held.jobs.jobs) == 5
+    for asked in (at, list(range(1, SLOTS + 1))):
+        assert held.below(asked) == whole.below(asked)
+    checked = CheckedEncoding(SLOTS, engine)
+    shares = shares_of(checked)
+    judged = CheckedReports(checked.checked_keys(0, shares), engine, KEY)
+    one, other = judged.evaluated(at), CheckedJobs(jobs_of(f"{place}/c", shares, Here(), KEY)).evaluated(at)
+    assert (one.at, one.sums) == (other.at, other.sums)
+    assert np.array_equal(one.digests, other.digests)
+    accepted = np.ones(len(shares), dtype=bool)
+    accepted[[0, 70, 71, 299]] = False
+    assert one.among(accepted, NOISE).sums == other.among(accepted, NOISE).sums != dict(zip(at, one.sums, strict=True))
+
+
+def test_a_blob_that_is_damaged_or_gone_ends_in_one_line(tmp_path: Path) -> None:
+    shares = shares_of(Encoding(SLOTS, engine_of_task(bytes.fromhex(TASK))))
+    held = ReportJobs(jobs_of(str(tmp_path), shares, Here()), NOISE)
+    file = Path(held.jobs.jobs[3].blob.place)
+    assert file.stat().st_mode & 0o077 == 0
+    content = bytearray(file.read_bytes())
+    content[5] ^= 1
+    file.write_bytes(content)
+    for _ in range(2):
+        with pytest.raises(ProtocolAborted, match="^store: a share in its jobs was damaged or is gone") as refused:
+            held.below([1])
+        assert refused.value.status == 500
+        file.unlink(missing_ok=True)
+    with pytest.raises(ProtocolAborted, match="^jobs: .* takes no reports"):
+        Blobs(f"{held.jobs.jobs[0].blob.place}/below").write("1", b"")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13])
+def test_results_are_added_in_order_in_whatever_order_they_come(size: int) -> None:
+    for seed in range(20):
+        sums = workers._Sums(add, size)
+        for number in np.random.default_rng(seed).permutation(size).tolist():
+            sums.put(number, doubled(number))
+        assert sums.whole == "".join(map(doubled, range(size)))
+        assert not sums.missing
+        assert not sums._parts
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_process_that_is_killed_is_replaced_and_its_job_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "TRIES", 1)
+    pool = Processes(1)
+    work = partial(die_once, str(tmp_path / "died"))
+    assert pool.folded(work, range(5), add) == "0 1 2 3 4 "
+    assert (tmp_path / "died").exists()
+    with pytest.raises(ProtocolAborted, match="^workers: processes were killed again and again"):
+        pool.folded(always_die, range(2), add)
+    assert pool.folded(doubled, [7], add) == "7 "
+
+
+def test_workers_of_a_cluster_are_killed_and_the_counts_stay(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    from distributed import LocalCluster
+
+    engine, at = engine_of_task(bytes.fromhex(TASK)), [1, 7, 50, SLOTS]
+    plain = Encoding(SLOTS, engine)
+    shares = shares_of(plain)
+    cluster = LocalCluster(  # type: ignore[no-untyped-call, unused-ignore]
+        n_workers=1, threads_per_worker=1, dashboard_address=None, scheduler_port=0, protocol="tcp://",
+        host="127.0.0.1",
+    )  # fmt: skip
+    with cluster:
+        by = workers_at(cluster.scheduler_address)
+        assert isinstance(by, Dask)
+        held = ReportJobs(jobs_of(str(tmp_path / "jobs"), shares, by), NOISE)
+        assert held.below(at) == Reports(plain.keys(0, shares), engine, NOISE).below(at)
+        assert by.folded(partial(die_once, str(tmp_path / "died")), range(3), add) == "0 1 2 "
+        by._client.close()
+    with pytest.raises(ProtocolAborted, match="^workers: no scheduler answers at tcp"):
+        by.folded(doubled, [1], add)
+
+
+def test_a_server_that_begins_anew_with_jobs_and_workers_answers_the_same(tmp_path: Path) -> None:
+    """Noise belongs to the reports: whoever works out the sums, the same numbers are answered, and nothing is paid."""
+    pair = Federation(tmp_path)
+    tasks = [
+        pair.task("cells", cells=Grid(0, 1, cells=20)),
+        pair.task("checked", cells=Grid(0, 1, cells=20), owners=Owners.CHECKED),
+    ]
+    try:
+        pair.start(0)
+        pair.start(1)
+        for task in tasks:
+            pair.contribute(task, values(50))
+            pair.close(task)
+        before = [_counted(pair, task) for task in tasks]
+        pair.end_all()
+        pair.close_connections()
+        pair.start(0, "--jobs", str(tmp_path / "jobs"), "--workers", "1")
+        pair.start(1, "--jobs", str(tmp_path / "jobs"))
+        assert [_counted(pair, task) for task in tasks] == before
+        assert {file.parent.parent.name[64:] for file in (tmp_path / "jobs").glob("*/*/*")} == {"-0", "-1"}
+        for file in (tmp_path / "jobs").glob("*/*/*"):
+            file.write_bytes(b"")
+        assert [_counted(pair, task) for task in tasks] == before  # what was answered is kept
+    finally:
+        pair.close_connections()
+        pair.end_all()
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes of a server are found there")
+def test_servers_and_workers_that_are_killed_lose_no_report_and_answer_as_before(tmp_path: Path) -> None:
+    killer, wrong = killed(tmp_path, 3, seed=1)
+    assert (killer.kills, wrong) == (3, [])
+
+
+def _counted(pair: Federation, task: Task) -> str:
+    return str(pair.analyst(task).ask(CdfQuestion("x", task.grid), "same").to_json())
+
+
+@pytest.mark.parametrize("wrong", ["two", "-1", "1.5"])
+def test_workers_are_a_number_or_an_address(wrong: str) -> None:
+    with pytest.raises(ProtocolAborted, match="^workers: a number, or a scheduler as tcp"):
+        workers_at(wrong)
+    assert isinstance(workers_at(""), Here)
+    assert isinstance(workers_at("0"), Here)
+    assert isinstance(workers_at("3"), Processes)
+
+
+@pytest.mark.parametrize(
+    ("package", "work"),
+    [("fsspec", lambda: Blobs.at("s3://bucket")), ("distributed", lambda: workers_at("tcp://127.0.0.1:1"))],
+)
+def test_a_missing_package_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, package: str, work: Callable[[], object]
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(NotInstalled, match=r"dpcurves\[scale\]"):
+        work()
+
+
+def test_one_write_that_fails_fails_alone_and_what_waits_is_written_together() -> None:
+    groups = list[list[int]]()
+
+    def write(items: Sequence[int]) -> list[int | Exception]:
+        groups.append(list(items))
+        if 3 in items:
+            raise OSError("a full disk")
+        return [ValueError("no") if item == 2 else 10 * item for item in items]
+
+    commits: GroupCommit[int, int] = GroupCommit(write, lambda item: 1, 4)
+    commits._is_at_work = True  # nothing is begun before all have come
+    coming = [commits.submit(number) for number in range(1, 8)]
+    commits._work()
+    outcomes = [future.exception() or future.result() for future in coming]
+    assert [str(outcome) for outcome in outcomes] == ["10", "no", "a full disk", "40", "50", "60", "70"]
+    assert groups == [[1, 2, 3, 4], [1], [2], [3], [4], [5, 6, 7]]
+    assert commits.submit(8).result(LONG) == 80
