@@ -32,7 +32,7 @@ from dpcurves_parties.shares.task import Task
 
 OWNERS, REPORTS, QUESTIONS = 3, 40, 10
 LONGEST = 0.6
-"""Seconds between two kills, at most."""
+"""Seconds between two kills, at most; on a busy machine three times as long as a server took to start."""
 Result = TypeVar("Result")
 
 
@@ -47,15 +47,16 @@ class Killer:
     def __init__(self, pair: Federation, drawn: random.Random, most: int) -> None:
         self.pair, self.drawn, self.most, self.name = pair, drawn, most, ""
         self.servers, self.workers = 0, 0
-        self._stop = Event()
+        self._stop, self._pause = Event(), LONGEST
 
     @property
     def kills(self) -> int:
         return self.servers + self.workers
 
     def start(self, party: int) -> None:
-        jobs = "--jobs", str(self.pair.folder / "jobs"), "--workers", "1"
+        jobs, begun = ("--jobs", str(self.pair.folder / "jobs"), "--workers", "1"), time.monotonic()
         self.pair.start(party, *jobs, tasks=[self.name])
+        self._pause = max(LONGEST, 3 * (time.monotonic() - begun))
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -70,7 +71,7 @@ class Killer:
             thread.join(LONG)
 
     def _work(self) -> None:
-        while not self._stop.wait(self.drawn.uniform(0, LONGEST)) and self.kills < self.most:
+        while not self._stop.wait(self.drawn.uniform(0, self._pause)) and self.kills < self.most:
             party = self.drawn.randrange(2)
             server = self.pair.running[party].pid
             if not server:  # 0 would be all processes of this group

@@ -26,7 +26,7 @@ from ..questions import Asked, Planned, State, as_seen_by
 from ..releases import DRAWN, Answer
 from ..studio import DUMMY, MADE, SYNTHETIC, Drawn, is_compared, of_comparison, of_file, of_sketch, standing_alone
 from ..synthetic import Synthetic
-from ..visitors import Right, Subject, Visitor, may, require
+from ..visitors import Right, Subject, may, require
 from .visits import CSRF, NOT_DRAWN, Later, Visit, download, price_of, to
 
 # Asking: which question, its form, its plan as one types, and a sketch of its answer.
