@@ -253,7 +253,11 @@ def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: U
     picture, rows = Picture(LANDSCAPE, privacy, **on), np.arange(len(values), dtype=np.float64)[::-1]
     if picture.is_first:
         picture.ax.set_yticks(rows, list(values))
-        picture.ax.set(xlim=UNIT, ylim=(-1.0, len(values) - 1 + NUMBERS_ROOM * len(values)))
+        found = np.concatenate([list(values.values()), *(np.asarray(shade.upper, float) for shade in picture.shades)])
+        beyond = float(np.nanmax(found, initial=1.0))  # of a log loss
+        picture.ax.set(
+            xlim=(UNIT[0], max(UNIT[1], beyond * UNIT[1])), ylim=(-1.0, len(values) - 1 + NUMBERS_ROOM * len(values))
+        )
         picture.ax.grid(axis="x", alpha=0.3, linewidth=0.6)
     places = rows - APART * picture.before
     for lower, upper, words in picture.shades:
