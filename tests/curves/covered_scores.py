@@ -147,7 +147,7 @@ def one_by_one(scores: Scores, true: FloatArray, false: FloatArray, sure: Sure) 
     yield "counts", within(four[turn % 4], *ends[turn % 4])
     part, rest = list(RATES.values())[turn % len(RATES)]
     if list(RATES)[turn % len(RATES)] == "f1":
-        part, rest = (*part, *part), rest
+        part = (*part, *part)
     size, mine = four[[*part, *rest]].sum(), four[list(part)].sum()
     if size > 0:
         yield "rates", within(mine / size, *confusion.intervals(level, population=population)[turn % len(RATES)])
