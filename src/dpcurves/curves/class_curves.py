@@ -401,14 +401,15 @@ class ScoreCalibration(TableReading):
         edges: Where the groups lie, of shape ``(groups + 1,)``.
         starts: The first cell of each group.
         table: What the curve was read from.
+
+    Data frame: columns ``left`` and ``right``, where each group lies, ``prob_pred``, ``prob_true`` and ``count``.
     """
 
     KIND = "score-calibration"
     SIZE = display.SQUARE
     TITLE = "Calibration curve"
     IN_SHORT = "{count.size} groups"
-    COLUMNS = ("prob_pred", "prob_true", "count")
-    ARRAYS = (*COLUMNS, "starts")
+    ARRAYS = ("prob_pred", "prob_true", "count", "starts")
     COVERS = EACH
 
     prob_pred: FloatArray
@@ -479,6 +480,10 @@ class ScoreCalibration(TableReading):
     def _opened(cls, opened: display.Opened) -> ScoreCalibration:
         starts = cast("Any", opened.arrays["starts"]).astype(np.int64)
         return cls.beginning(ClassTable.from_evidence(opened.evidence, opened.privacy), starts)
+
+    def _columns(self) -> dict[str, FloatArray]:
+        ends = {"left": self.edges[:-1], "right": self.edges[1:]}
+        return {**ends, "prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count}
 
     def _summary(self) -> list[tuple[str, str]]:
         return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]
