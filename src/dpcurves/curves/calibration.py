@@ -47,7 +47,7 @@ class Calibration(CoveredGroups):
         privacy: The privacy statement, which every picture shows.
         groups: What the curve was read from.
 
-    Data frame: columns ``left`` and ``right``, where each group lies, ``prob_pred``, ``prob_true`` and ``count``; with a
+    Data frame: columns ``left`` and ``right``, where a group lies, ``prob_pred``, ``prob_true`` and ``count``; with a
     level, also ``lower`` and ``upper``.
     """
 

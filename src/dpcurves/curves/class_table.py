@@ -451,7 +451,7 @@ def estimate_of(table: ClassTable, reading: Reading) -> float:
     if not reading.value.is_known(counted, np.full(2, LEAST_MASS)):
         return float("nan")
     found = float(reading.value.of_counts(table, table.counts.likely))
-    return min(max(found, 0.0), reading.value.most(table))  # no count is below zero, but sums are rounded
+    return float(min(max(found, 0.0), reading.value.most(table)))  # no count is below zero, but sums are rounded
 
 
 def left_open(table: ClassTable, reading: Reading) -> Ends:
