@@ -239,7 +239,7 @@ def _between(at: FloatArray) -> FloatArray:
 THIN, THICK, WITHIN = 1.1, 5.0, 0.4
 """Widths of the bars of intervals for the population and for these records, and how pale the latter are."""
 APART = 0.2
-NUMBERS_ROOM = 0.36
+NUMBERS_ROOM, CONFUSION_ROOM = 0.36, 0.55
 """The part of the rows that is left free above all numbers, for the legend."""
 
 
@@ -287,6 +287,7 @@ def draw_confusion(
             f"called negative: {numeral(false_negative)} positives, {numeral(true_negative)} negatives"
         )
         ax.set_title(told, fontsize=9)
+        ax.set_ylim(-1.0, len(rates) * (1 + CONFUSION_ROOM) - 1)
     return ax
 
 
