@@ -40,6 +40,10 @@ def test_all_missing_arguments_are_named_with_a_call_that_works() -> None:
         ),
         (lambda: dp.MeanQuestion("age", bounds=(0, 1, 2)), "bounds: two numbers are needed"),
         (lambda: question_from_json({"ask": "mean", "column": "age", "bounds": "0-1"}), "bounds: two numbers"),
+        (
+            lambda: question_from_json({"ask": "count", "column": "age", "by": {"sex": ["F", "M"]}}),
+            "^by: column and categories are needed",
+        ),
         (lambda: dp.count(AGES, **ONE).of_source(""), "source: up to 200 printable characters"),
     ],
 )
