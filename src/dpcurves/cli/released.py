@@ -261,9 +261,7 @@ def _ranked(result: Released) -> Released:
 
 def consistent(
     *,
-    results: Annotated[
-        list[str], Argument(metavar="RESULT...", help="Counts, sums, histograms: JSON files.")
-    ],
+    results: Annotated[list[str], Argument(metavar="RESULT...", help="Counts, sums, histograms: JSON files.")],
     sums: Annotated[bool, Option("--sums", help="Make sums agree, and not counts.")] = False,
     output: Output,
 ) -> None:
