@@ -516,7 +516,7 @@ def report_on(seen: Seen, level: str = "#") -> str:
 
 {seen.told}.{public}
 
-| | |
+| field | value |
 |---|---|
 | release | {_words(peer)} |
 | claim | {peer.claim}, neighbours being {peer.adjacency} |

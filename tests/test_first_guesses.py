@@ -38,8 +38,12 @@ def test_all_missing_arguments_are_named_with_a_call_that_works() -> None:
             lambda: dp.roc_curve(np.array(["no", "yes"]), [0.1, 0.9], **ONE),
             'pos_label: .*pos_label="yes", neg_label="no"',
         ),
-        (lambda: dp.MeanQuestion("age", bounds=(0, 1, 2)), "bounds: two numbers are needed"),  # type: ignore[call-arg]
+        (lambda: dp.MeanQuestion("age", bounds=(0, 1, 2)), "bounds: two numbers are needed"),
         (lambda: question_from_json({"ask": "mean", "column": "age", "bounds": "0-1"}), "bounds: two numbers"),
+        (
+            lambda: question_from_json({"ask": "count", "column": "age", "by": {"sex": ["F", "M"]}}),
+            "^by: column and categories are needed",
+        ),
         (lambda: dp.count(AGES, **ONE).of_source(""), "source: up to 200 printable characters"),
     ],
 )
@@ -50,7 +54,7 @@ def test_a_wrong_guess_is_told_what_helps(call: Any, words: str) -> None:
 
 def test_bounds_have_one_spelling_that_says_what_two_fields_say() -> None:
     for kind in (dp.SumQuestion, dp.MeanQuestion, dp.VarianceQuestion, dp.SummaryQuestion):
-        assert kind("age", bounds=(0, 90)) == kind("age", 0, 90)  # type: ignore[call-arg]
+        assert kind("age", bounds=(0, 90)) == kind("age", 0, 90)
     written = {"ask": "mean", "column": "age"}
     assert question_from_json({**written, "bounds": "0:90"}) == question_from_json({**written, "bounds": [0, 90]})
     assert question_from_json({**written, "lower": 0, "upper": 90}) == dp.MeanQuestion("age", 0, 90)

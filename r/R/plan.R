@@ -27,6 +27,13 @@ command <- function(words) {
   }
   said <- tempfile()
   on.exit(unlink(said))
+  # R's libraries and the system's stand first in LD_LIBRARY_PATH: a Python with a library of its own would load another.
+  libraries <- Sys.getenv("LD_LIBRARY_PATH", NA)
+  if (!is.na(libraries)) {
+    folders <- strsplit(libraries, ":", fixed = TRUE)[[1]]
+    Sys.setenv(LD_LIBRARY_PATH = paste(folders[!startsWith(folders, R.home()) & !grepl("^/(usr/)?lib", folders)], collapse = ":"))
+    on.exit(Sys.setenv(LD_LIBRARY_PATH = libraries), add = TRUE)
+  }
   printed <- suppressWarnings(system2(program, shQuote(words), stdout = TRUE, stderr = said))
   if (!is.null(attr(printed, "status"))) {
     stop(sub("^dpcurves: ", "", utils::tail(readLines(said, warn = FALSE), 1)), call. = FALSE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from math import erf, sqrt
+from math import erf, nan, sqrt
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -236,6 +236,8 @@ class GroupRates(ScoresByCategory):
 
     def _read_number(self, scores: Scores, reading: Reading, level: float, *, population: bool) -> Measured:
         low, high = scores.interval(reading, level, population=population)
+        if (low, high) == (0.0, reading.value.most(scores.table)):
+            return _measured(nan, low, high)
         return _measured(scores.value(reading), low, high, *left_open(scores.table, reading))
 
     def _known_at(self, number: str, level: float, *, population: bool) -> list[tuple[int, Measured]]:

@@ -96,7 +96,8 @@ OTHER_COLUMNS = [
     ("bounds", (*SIZES, "--smallest", "1", "--and-column", "no", "--and-smallest", "1"), "and-column: 'no' is not in"),
 ]
 SEPARATED = (
-    "column: 'delay' is not in the data, which has 'delay;carrier;tail;late;score;words'; give ';' as delimiter, "
+    "column: 'delay' is not in the data, which has 'delay;carrier;tail;late;score;words'; "
+    "give ';' as delimiter (--delimiter), "
 )
 
 

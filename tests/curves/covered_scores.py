@@ -23,6 +23,7 @@ from dpcurves.summaries.two_classes import (
     brier_score,
     calibration_gaps,
     largest_gap_of_classes,
+    log_loss,
     net_benefit,
 )
 
@@ -99,6 +100,7 @@ def numbers(of: People, counts: FloatArray, scores: Scores) -> dict[Reading, flo
         Reading.KS: float(largest_gap_of_classes(cells)),
         Reading.BRIER: float(brier_score(inside, table.middles)),
         Reading.ECE: float(np.abs(gaps).sum()),
+        Reading.LOG_LOSS: float(log_loss(inside, table.middles)),
     }
 
 
@@ -144,6 +146,8 @@ def one_by_one(scores: Scores, true: FloatArray, false: FloatArray, sure: Sure) 
     ends = confusion.count_intervals(level, population=population).reshape(4, 2)
     yield "counts", within(four[turn % 4], *ends[turn % 4])
     part, rest = list(RATES.values())[turn % len(RATES)]
+    if list(RATES)[turn % len(RATES)] == "f1":
+        part = (*part, *part)
     size, mine = four[[*part, *rest]].sum(), four[list(part)].sum()
     if size > 0:
         yield "rates", within(mine / size, *confusion.intervals(level, population=population)[turn % len(RATES)])

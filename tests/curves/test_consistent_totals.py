@@ -130,6 +130,47 @@ def test_sums_add_up_and_documents_are_read_again(asked: Asked, people: dict[str
     assert fitted.privacy.epsilon == 2.0
 
 
+@pytest.mark.parametrize(("statistic", "adjacency"), [("count", dp.REPLACE_ONE), ("sum", dp.ADD_REMOVE)])
+def test_intervals_of_the_population_cover_expected_numbers(statistic: str, adjacency: Any) -> None:
+    chance, shares = np.random.default_rng(5), np.array((0.4, 0.3, 0.2, 0.07, 0.03))
+    by, loss = dp.Categories("state", STATES), dp.PrivacyLoss.pure("0.2")
+    questions: list[Any] = [dp.CountQuestion("age", by), dp.CountQuestion("age")]
+    if statistic == "sum":
+        questions = [dp.SummaryQuestion("age", 0, 100, by), dp.SumQuestion("age", 0, 100)]
+    expected = 400 * np.array([*shares, 1.0]) * (50.0 if statistic == "sum" else 1.0)
+    hit = []
+    for seed in range(20):
+        n = chance.poisson(400) if adjacency is dp.ADD_REMOVE else 400
+        table = {"age": chance.uniform(0, 100, n), "state": chance.choice(STATES, n, p=shares)}
+        with dp.Session(
+            table, budget=dp.PrivacyLoss.pure("0.4"), adjacency=adjacency, randomness=dp.Randomness.from_seed(seed)
+        ) as session:
+            fitted = dp.consistent([session.ask(question, loss) for question in questions], statistic)
+        low, high = fitted.intervals(0.9, population=True).T
+        hit.append((low <= expected) & (expected <= high))
+    assert 0.85 < np.mean(hit) < 0.98
+
+
+def test_histograms_add_up_to_their_total_and_to_counts(asked: Asked, people: dict[str, np.ndarray]) -> None:
+    grid = dp.Grid(20, 80, cells=3, outside=dp.Outside.APART)
+    questions = [dp.HistogramQuestion("age", grid, BY_BOTH[1]), dp.HistogramQuestion("age", grid)]
+    parts, whole, years = asked(*questions, dp.CountQuestion("age", BY_BOTH[1]), loss=dp.PrivacyLoss.pure(1))
+    fitted = dp.consistent({"parts": parts, "whole": whole, "years": years})
+    by_year = fitted.table("parts")
+    assert np.sum(list(by_year.values()), axis=0) == pytest.approx(fitted.table("whole")[()])
+    assert {year: cells.sum() for year, cells in by_year.items()} == pytest.approx(fitted.table("years"))
+    counted = np.histogram(people["age"], [-1, 20, 40, 60, 80, 101])[0]
+    low, high = fitted.intervals(0.999).T[:, 15:20]
+    assert ((low <= counted) & (counted <= high)).all()
+    cells = [row.split(",")[1:3] for row in fitted.csv_text().splitlines()]
+    names = ["below 20", "20 to 40", "40 to 60", "60 to 80", "80 and above"]
+    assert cells[:6] == [["year", "cell of age"], *(["2011", name] for name in names)]
+    assert cells[16:] == [*(["all", name] for name in names), *([str(year), "all"] for year in YEARS)]
+    again = dp.Consistent.from_json(fitted.to_json())
+    assert again.to_json() == fitted.to_json()
+    assert len(fitted.plot().figure.axes) == len(YEARS) + 1
+
+
 def test_releases_that_contradict_each_other_are_noted(asked: Asked) -> None:
     few = dp.Categories("state", STATES[:2])
     parts, whole = asked(dp.CountQuestion("age", few), dp.CountQuestion("age"), loss=dp.PrivacyLoss.pure(1))
@@ -137,9 +178,11 @@ def test_releases_that_contradict_each_other_are_noted(asked: Asked) -> None:
 
 
 def test_what_does_not_add_up_is_refused(asked: Asked) -> None:
-    both, by_year, curve = asked(
-        dp.CountQuestion("age", BY_BOTH), dp.CountQuestion("age", BY_BOTH[1]), dp.QuantilesQuestion("age", GRID, (0.5,))
-    )
+    both, by_year, curve, bars, finer = asked(
+        dp.CountQuestion("age", BY_BOTH), dp.CountQuestion("age", BY_BOTH[1]),
+        dp.QuantilesQuestion("age", GRID, (0.5,)), dp.HistogramQuestion("age", GRID),
+        dp.HistogramQuestion("age", dp.Grid(0, 100, cells=40)),
+    )  # fmt: skip
     refused: list[tuple[Callable[[], object], str]] = [
         (lambda: both.over("ward"), "over: columns of these categories are needed, each once: 'state', 'year'"),
         (both.over, "over: columns of these categories"),
@@ -148,7 +191,8 @@ def test_what_does_not_add_up_is_refused(asked: Asked) -> None:
         (lambda: dp.consistent([both, by_year], "mean"), "statistic: count or sum is needed"),
         (lambda: dp.consistent([both, by_year], "sum"), "statistic: sums of one column"),
         (lambda: dp.consistent([]), "results: at least one"),
-        (lambda: dp.consistent([both]).intervals(0.9, population=True), "population: consistent totals"),
+        (lambda: dp.consistent([bars, finer]), "results: histograms of one column in the same cells"),
+        (lambda: dp.consistent([bars, both], "sum"), "statistic: sums of one column"),
     ]
     for call, words in refused:
         with pytest.raises((ValueError, TypeError), match="^" + words.replace("(", r"\(")):

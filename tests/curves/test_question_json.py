@@ -50,7 +50,7 @@ def test_every_question_has_a_word() -> None:
         ({"ask": "cdf", "column": "x", "grid": 7}, "grid: an object is needed, got 7"),
         ({"ask": "cdf", "column": "x", "grid": "0:1"}, "grid: write lower:upper:cells"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "by": "y"}, "by: an object is needed"),
-        ({"ask": "cdf", "column": "x", "grid": "0:1:4", "by": {}}, "column: the name of a column"),
+        ({"ask": "cdf", "column": "x", "grid": "0:1:4", "by": {}}, "by: column and categories are needed"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "hint": "peek"}, "hint: one of spread, peaked, atoms"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "method": "magic"}, "method: one of grown-partition"),
         ({"ask": "cdf", "column": "x", "grid": "0:1:4", "method": {"bisection": {}}}, "rounds: it is needed"),

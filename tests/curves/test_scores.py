@@ -36,6 +36,7 @@ def test_at_a_huge_epsilon_numbers_are_those_of_scikit_learn_on_the_same_cells(e
         "average-precision": metrics.average_precision_score(LABELS, MIDDLES),
         "ks": np.abs(below[0] - below[1]).max(),
         "brier": metrics.brier_score_loss(LABELS, MIDDLES),
+        "log-loss": metrics.log_loss(LABELS, MIDDLES),
     }
     assert {name: exact.value(name) for name in expected} == pytest.approx(expected, abs=1e-9)
     assert exact.roc().auc == pytest.approx(expected["auc"], abs=1e-9)
@@ -94,7 +95,7 @@ def test_at_a_huge_epsilon_the_confusion_matrix_is_that_of_scikit_learn(exact: S
     assert found.matrix == pytest.approx(metrics.confusion_matrix(LABELS, called, labels=[0, 1]), abs=1e-6)
     expected = {
         "accuracy": metrics.accuracy_score(LABELS, called), "prevalence": LABELS.mean(), "flagged": called.mean(),
-        "recall": metrics.recall_score(LABELS, called),
+        "recall": metrics.recall_score(LABELS, called), "f1": metrics.f1_score(LABELS, called),
         "false_positive_rate": called[LABELS == 0].mean(),
     }  # fmt: skip
     assert {name: found.rates[name] for name in expected} == pytest.approx(expected, abs=1e-9)
@@ -152,7 +153,8 @@ def test_whatever_is_counted_all_readings_have_their_ends_in_order(columns: tupl
                 for each in ends:
                     assert (each[:, 0] <= each[:, 1]).all()
                     assert (each >= 0).all()
-                    assert (each <= 1).all()
+                    most = [1.0] * len(each) if each is not ends[0] else [1.0] * 5 + [-np.log(0.05) + 1e-9]
+                    assert (each <= np.reshape(most, (-1, 1))).all()
             assert Scores.from_json(scores.to_json()).notes == scores.notes
 
 
@@ -179,7 +181,9 @@ def test_scores_that_are_no_probabilities_have_no_brier_score() -> None:
 
 def test_what_is_not_understood_is_refused_by_its_name() -> None:
     scores = answer(QUESTION, TABLE, HUGE, both(2000)[1], seed=1)
-    with pytest.raises(ValueError, match=r"^reading: one of auc, average-precision, ks, brier, ece is needed"):
+    with pytest.raises(
+        ValueError, match=r"^reading: one of auc, average-precision, ks, brier, ece, log-loss is needed"
+    ):
         scores.value("accuracy")
     with pytest.raises(ValueError, match=r"^threshold: a number is needed"):
         scores.confusion(float("nan"))

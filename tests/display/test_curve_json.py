@@ -88,6 +88,7 @@ def test_a_bundle_of_written_curves_is_a_curve_and_looks_at_none_of_them_again(m
         replace(PRIVACY, unit="", rows_per_unit=1),
         replace(PRIVACY, adjacency="add-remove", units=None),
         replace(PRIVACY, seeded=False, model="", grant=""),
+        replace(PRIVACY, version="0.9"),
     ],
 )
 def test_every_face_comes_back_the_same(privacy: PrivacyStatement) -> None:

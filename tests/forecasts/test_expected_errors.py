@@ -283,7 +283,7 @@ def test_its_picture_is_the_expected_curve_in_its_band(question: Any) -> None:
         assert (curve.y <= curve.upper + 1e-9).all(), each.records
     name = found.expected[0].records
     ax = found.plot(name, ax=display.headless_axes())
-    assert ax.get_title().startswith(f"{name}, 900 records: ± ")
+    assert ax.get_title().startswith(f"{name}, 900 records; ")
     drawn = np.asarray(ax.lines[0].get_xydata())
     assert drawn[:, 1] == pytest.approx(np.interp(drawn[:, 0], found.curves[0].x, found.curves[0].y), nan_ok=True)
     widest = max(found.expected, key=lambda each: each.half_width).records

@@ -253,11 +253,11 @@ def _ranked(result: Released) -> Released:
 
 def consistent(
     *,
-    results: Annotated[list[str], Argument(metavar="RESULT...", help="Counts or sums, as --json wrote them.")],
+    results: Annotated[list[str], Argument(metavar="RESULT...", help="Counts, sums, histograms: JSON files.")],
     sums: Annotated[bool, Option("--sums", help="Make sums agree, and not counts.")] = False,
     output: Output,
 ) -> None:
-    """Make counts or sums of several releases add up: parts and their totals.
+    """Make counts, sums or histograms of several releases add up: parts and their totals.
 
     One of the files has the categories of all columns; the others are totals of it. They are read from files, and no
     data are opened, so there is no privacy loss.

@@ -14,6 +14,8 @@ AWAY = 7
 SIGNALLED = 128
 """Added to the number of the signal that ended the command: 130 by Ctrl-C, 143 by SIGTERM."""
 STOPPED = 130
+UNREAD = SIGNALLED + 13
+"""The program that read standard output ended first, as ``head`` does: as if SIGPIPE had ended the command."""
 
 COMPLETING = "_DPCURVES_COMPLETE"
 """The variable by which the script of ``dpcurves completion`` asks for completions."""

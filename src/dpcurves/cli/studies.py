@@ -212,7 +212,7 @@ def show_plans(
     number = getattr(adjacency, "units", None)
     adapted = len(plans) > 1 and {type(plan.query).__name__ for plan in plans} == {"PartitionQuery"}
     table = Table(caption=LEGEND + (EVEN if adapted else "") + below, caption_justify="left")
-    for name in ("turn", "asks for", "price", "error", "of the units", "mechanism"):
+    for name in ("turn", "released", "price", "error", "of the units", "mechanism"):
         table.add_column(name, justify="right" if name in ("turn", "error", "of the units") else "left")
     for line in plan_lines(plans, number):
         table.add_row(*line)

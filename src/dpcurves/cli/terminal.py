@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 import typer
 
 from ..arguments import Named, Refused
-from .status import AWAY, BUDGET, DATA, FAULT, OUTPUT, STOPPED, USAGE
+from .status import AWAY, BUDGET, DATA, FAULT, OUTPUT, STOPPED, UNREAD, USAGE
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 
 OPTIONS = {"request": "request-id"}
-STATUS = {"BudgetExceeded": BUDGET, "UnsupportedQuery": USAGE, "Misuse": USAGE, "Undelivered": OUTPUT, "Away": AWAY}
+STATUS = {
+    "BudgetExceeded": BUDGET, "UnsupportedQuery": USAGE, "Misuse": USAGE, "Undelivered": OUTPUT, "Unread": UNREAD,
+    "Away": AWAY,
+}  # fmt: skip
 """Exit statuses by the name of the exception's class: importing the classes would slow every start."""
 REWORDED = tuple(
     (re.compile(pattern), words)
@@ -65,7 +68,11 @@ class Misuse(Refused):
 
 
 class Undelivered(Named):
-    """Output error: the answer was computed but cannot be written, as to a full disk or a closed pipe."""
+    """Output error: the answer was computed but cannot be written, as to a full disk or a closed stream."""
+
+
+class Unread(Undelivered):
+    """Output error: the program that read standard output has ended, as ``head`` does."""
 
 
 class Kept(Exception):
@@ -256,12 +263,14 @@ def say_plainly(text: str) -> None:
 
 @contextmanager
 def _spoken(stream: TextIO) -> Iterator[None]:
-    """Flush a standard stream after writing; errors such as a closed pipe or a full disk become `Undelivered`."""
+    """Flush a standard stream after writing; a pipe that nobody reads becomes `Unread`, other errors `Undelivered`."""
     try:
         yield
         stream.flush()
     except OSError as error:
         silence(stream)
+        if error.errno == errno.EPIPE:
+            raise Unread("output", "the program that read it has ended") from None
         name = "error" if stream is sys.stderr else "output"
         trouble = "it is closed" if error.errno == errno.EBADF else error.strerror
         raise Undelivered("output", f"standard {name} could not be written ({trouble})") from None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from hashlib import sha256
 from typing import Any, NamedTuple, Self
 
@@ -384,6 +385,17 @@ ELSEWHERE = "another system: "
 MISSING_RULE = "missing, unreadable and undeclared values are counted in a private cell of their own and left out"
 
 
+@cache
+def _version() -> str:
+    """The version of this package; empty where it was not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("dpcurves")
+    except PackageNotFoundError:
+        return ""
+
+
 @dataclass(frozen=True, slots=True)
 class PrivacyStatement:
     """Public facts about how a curve was made.
@@ -403,6 +415,7 @@ class PrivacyStatement:
         notes: What should be read along with the numbers, each in one line, from released numbers alone.
         delta: The chance with which more may be lost; 0 but where names were found.
         source: The declared name and version of the data, and a hash of what was released; empty: nobody declared it.
+        version: The version of this package that read the curve; empty: one that did not say so.
     """
 
     epsilon: float | None
@@ -419,6 +432,7 @@ class PrivacyStatement:
     notes: tuple[str, ...] = ()
     delta: float = 0.0
     source: str = ""
+    version: str = ""
 
     @classmethod
     def of(
@@ -439,6 +453,7 @@ class PrivacyStatement:
             adjacency=str(adjacency), unit="" if unit == EACH_RECORD else unit.column, rows_per_unit=unit.records,
             units=adjacency.units if isinstance(adjacency, ReplaceOne) else None,
             trust=trust, mechanism=mechanism, seeded=seeded, grant=grant, model=model, delta=float(loss.delta),
+            version=_version(),
         )  # fmt: skip
 
     def noted(self, *notes: str) -> PrivacyStatement:

@@ -47,14 +47,15 @@ class Calibration(CoveredGroups):
         privacy: The privacy statement, which every picture shows.
         groups: What the curve was read from.
 
-    Data frame: columns ``prob_pred``, ``prob_true`` and ``count``; with a level, also ``lower`` and ``upper``.
+    Data frame: columns ``left`` and ``right``, where a group lies, ``prob_pred``, ``prob_true`` and ``count``; with a
+    level, also ``lower`` and ``upper``.
     """
 
     KIND = "calibration"
     SIZE = display.SQUARE
     TITLE = "Calibration curve"
     IN_SHORT = "{count.size} groups"
-    COLUMNS = ("prob_pred", "prob_true", "count")
+    ARRAYS = ("prob_pred", "prob_true", "count")
 
     prob_pred: FloatArray
     prob_true: FloatArray
@@ -98,6 +99,10 @@ class Calibration(CoveredGroups):
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         """Draw the curve beside the diagonal."""
         return display.draw_calibration(self.prob_pred, self.prob_true, self.count, shades=shades, **how)
+
+    def _columns(self) -> dict[str, FloatArray]:
+        ends = {"left": self.edges[:-1], "right": self.edges[1:]}
+        return {**ends, **{name: getattr(self, name) for name in self.ARRAYS}}
 
     def _summary(self) -> list[tuple[str, str]]:
         return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]

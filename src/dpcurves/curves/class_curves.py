@@ -260,9 +260,11 @@ RATES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = MappingProxyType(
         "accuracy": ((TRUE_NEGATIVE, TRUE_POSITIVE), (FALSE_POSITIVE, FALSE_NEGATIVE)),
         "flagged": ((FALSE_POSITIVE, TRUE_POSITIVE), (TRUE_NEGATIVE, FALSE_NEGATIVE)),
         "prevalence": ((FALSE_NEGATIVE, TRUE_POSITIVE), (TRUE_NEGATIVE, FALSE_POSITIVE)),
+        "f1": ((TRUE_POSITIVE,), (FALSE_POSITIVE, FALSE_NEGATIVE)),
     }
 )
-"""Each rate as two groups of counts: the first divided by the sum of both."""
+"""Each rate as two groups of counts: the first divided by the sum of both; F1 follows from such a share."""
+MEAN_OF_BOTH = list(RATES).index("f1")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -296,11 +298,12 @@ class Confusion(TableReading):
     def rates(self) -> dict[str, float]:
         """Rates by name; NaN where the denominator is 0.
 
-        The shares that are predicted positive (``flagged``) and are positive (``prevalence``), and the usual rates.
+        The shares that are predicted positive (``flagged``) and are positive (``prevalence``), and the usual rates;
+        ``f1`` is the harmonic mean of precision and recall.
         """
         part, rest = _parts(self.matrix.ravel())
         shares = np.divide(part, part + rest, out=np.full(len(part), np.nan), where=part + rest >= LEAST_MASS)
-        return dict(zip(RATES, shares.tolist(), strict=True))
+        return dict(zip(RATES, _with_f1(shares).tolist(), strict=True))
 
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -309,7 +312,8 @@ class Confusion(TableReading):
 
         They are for the rates of these records; with `population`, that of the population that the records were drawn
         from, which needs independent units of one record each. The interval is 0 to 1 where noise alone can explain
-        what was counted.
+        what was counted. F1 rises with the share of true positives among all that are positive or called so, whose
+        interval is taken along.
 
         Args:
             level: The chance of each interval.
@@ -319,9 +323,10 @@ class Confusion(TableReading):
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        return self.table.share_intervals(
+        found = self.table.share_intervals(
             lambda cells: _parts(_four(cells, self._point)), level, population=population, generator=generator
         )
+        return _with_f1(found.T).T
 
     def count_intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -377,6 +382,13 @@ def _parts(four: FloatArray) -> tuple[FloatArray, FloatArray]:
     return part, rest
 
 
+def _with_f1(shares: FloatArray) -> FloatArray:
+    """Rates, (..., rates), with F1 in the place of the share j that it follows from, as ``2 j / (1 + j)``."""
+    found = shares.copy()
+    found[..., MEAN_OF_BOTH] *= 2 / (1 + found[..., MEAN_OF_BOTH])
+    return found
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreCalibration(TableReading):
     """The observed share of positives against the mean score, in groups of cells. Scores count as middles of cells.
@@ -388,14 +400,15 @@ class ScoreCalibration(TableReading):
         edges: Where the groups lie, of shape ``(groups + 1,)``.
         starts: The first cell of each group.
         table: What the curve was read from.
+
+    Data frame: columns ``left`` and ``right``, where each group lies, ``prob_pred``, ``prob_true`` and ``count``.
     """
 
     KIND = "score-calibration"
     SIZE = display.SQUARE
     TITLE = "Calibration curve"
     IN_SHORT = "{count.size} groups"
-    COLUMNS = ("prob_pred", "prob_true", "count")
-    ARRAYS = (*COLUMNS, "starts")
+    ARRAYS = ("prob_pred", "prob_true", "count", "starts")
     COVERS = EACH
 
     prob_pred: FloatArray
@@ -466,6 +479,10 @@ class ScoreCalibration(TableReading):
     def _opened(cls, opened: display.Opened) -> ScoreCalibration:
         starts = cast("Any", opened.arrays["starts"]).astype(np.int64)
         return cls.beginning(ClassTable.from_evidence(opened.evidence, opened.privacy), starts)
+
+    def _columns(self) -> dict[str, FloatArray]:
+        ends = {"left": self.edges[:-1], "right": self.edges[1:]}
+        return {**ends, "prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count}
 
     def _summary(self) -> list[tuple[str, str]]:
         return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]

@@ -269,6 +269,10 @@ class Number(ABC):
         """
         return 0.0, 0.0
 
+    def most(self, table: ClassTable) -> float:
+        """The largest that it can be; none is below 0."""
+        return 1.0
+
     def is_known(self, counted: FloatArray, least: FloatArray) -> bool:
         """Tell whether enough of the records that matter are in these counts of both classes."""
         if self.of:
@@ -366,6 +370,21 @@ class CalibrationError(Number):
         return two_classes.calibration_gaps(table.inside(cells), table.middles, groups_of_cells(table, GROUPS))
 
 
+class LogLoss(Number):
+    """The log loss."""
+
+    __slots__ = ()
+
+    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """The middle of a cell stands for its scores."""
+        return two_classes.log_loss(table.inside(cells), table.middles)
+
+    def most(self, table: ClassTable) -> float:
+        """That of labels which are all the less likely ones, at the surest score."""
+        surest = np.array([table.middles.min(), table.middles.max()])
+        return float(two_classes.log_loss(np.array([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]), surest).max())
+
+
 class Reading(Enum):
     """A number that is computed from scores and labels. Each interval holds on its own with probability `level`.
 
@@ -376,6 +395,8 @@ class Reading(Enum):
     - `BRIER`: the Brier score, the mean squared difference of label and score (Brier 1950).
     - `ECE`: the expected calibration error, the mean distance of share of positives and mean score, over ten groups of
       similar scores that seem to be of equal size (Naeini, Cooper and Hauskrecht 2015).
+    - `LOG_LOSS`: the log loss, or cross-entropy, in natural logarithms: the mean of minus the logarithm of the chance
+      that the score gave to the label. It may be above 1.
 
     Noise and, for the population, sampling are simulated. Noise biases `KS` and `ECE` upwards: their intervals
     therefore reach further down than up, and hold with probability at least `level`.
@@ -386,6 +407,7 @@ class Reading(Enum):
     KS = LargestGap("Kolmogorov-Smirnov statistic", EITHER, needs_probabilities=False)
     BRIER = SquaredError("Brier score", (), needs_probabilities=True)
     ECE = CalibrationError("expected calibration error", (), needs_probabilities=True)
+    LOG_LOSS = LogLoss("log loss", (), needs_probabilities=True)
 
     @property
     def key(self) -> str:
@@ -420,7 +442,7 @@ def estimate_of(table: ClassTable, reading: Reading) -> float:
     if not reading.value.is_known(counted, np.full(2, two_classes.LEAST_MASS)):
         return float("nan")
     found = float(reading.value.of_counts(table, table.counts.likely))
-    return min(max(found, 0.0), 1.0)  # no count is below zero, but sums are rounded
+    return float(min(max(found, 0.0), reading.value.most(table)))  # no count is below zero, but sums are rounded
 
 
 def left_open(table: ClassTable, reading: Reading) -> Ends:
@@ -433,7 +455,7 @@ def left_open(table: ClassTable, reading: Reading) -> Ends:
 def interval_of(
     table: ClassTable, reading: Reading, level: float, *, population: bool, generator: np.random.Generator | None
 ) -> Ends:
-    """An interval that contains the number; 0 to 1 where noise alone can explain the counts that it needs.
+    """An interval that contains the number; all that is possible where noise alone can explain the counts it needs.
 
     Raises:
         ValueError: `level` is not between 0 and 1; it needs probabilities, and the scores are not; or for the
@@ -446,12 +468,13 @@ def interval_of(
     noises = noise if reading.value.of else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
     least = two_classes.LEAST_MASS + upper_quantiles(noises, (1 + level) / 2)
     if not reading.value.is_known(_present(table, reading, table.counts.unbiased), least):  # noise may be all there is
-        return 0.0, 1.0
+        return 0.0, reading.value.most(table)
     low, high = reading.value.interval(table, errors, Sure(level, population, generator))
     value = estimate_of(table, reading)
     if isfinite(value):
         low, high = min(low, value), max(high, value)
-    return min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
+    most = reading.value.most(table)
+    return min(max(low, 0.0), most), min(max(high, 0.0), most)
 
 
 def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:

@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self, Unpack
+from itertools import pairwise
+from math import inf
+from typing import Any, NamedTuple, Self, Unpack, cast
 
 import numpy as np
 
@@ -14,17 +16,25 @@ from .. import display
 from ..arguments import Refused, WrongKind, chance, shown
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence, PrivacyStatement
-from ..inference.bands import upper_quantiles
-from ..inference.moments import whole_ends
-from ..inference.simulation import chance_of_as_much, noise_of, public_generator
+from ..data import Grid, Outside
+from ..display import numeral
+from ..inference.bands import outermost, upper_quantiles
+from ..inference.moments import SPENT, mean_intervals, whole_ends
+from ..inference.simulation import chance_of_as_much, noise_of, numbered_generator, public_generator, sampling_generator
+from .by_category import ByCategory
 from .contingency import Contingency
-from .question import Key, named
-from .result import EACH, ONLY_RECORDS, Drawing, Joined, curve_from_json, damage_refused
+from .histogram import Histogram
+from .question import Key, named, require_independent
+from .result import EACH, Drawing, Joined, curve_from_json, damage_refused
 from .summary import COUNT, HALF, SUM, Summary, SummaryByCategory
 
 MOST_PARTS, MOST_TOTALS = 2**14, 2**11
 DRAWS, NUMBERS = 5000, 2**24
 LEAST_DRAWS = 1000
+DRAWS_OF_SAMPLES, NUMBERS_OF_SAMPLES = 400, 2**21
+"""Draws for intervals of the population, at the least, and about how many numbers are drawn for them."""
+SQUARES = 5
+"""The stream of draws for the scatter of sums."""
 CONTRADICTION = 0.001
 EVERYTHING = "all"
 TINY = 1e-12
@@ -35,12 +45,41 @@ APART = (
 WORDS = {COUNT: "records", SUM: "sum"}
 
 
+Table = Summary | SummaryByCategory | Contingency | Histogram | ByCategory[Histogram]
+
+
 class _Table(NamedTuple):
-    """Released table as plain numbers: the columns of its categories, these, and an estimate of each."""
+    """Released table as plain numbers: the columns of its categories, these, and the results that the numbers are of.
+
+    The cells of histograms are categories, too: by number, those for values outside of the grid among them.
+    """
 
     columns: tuple[str, ...]
     keys: tuple[tuple[Any, ...], ...]
-    members: tuple[Summary, ...]
+    members: tuple[Summary, ...] | tuple[Histogram, ...]
+
+    @property
+    def grid(self) -> Grid | None:
+        """The cells, if it is of histograms."""
+        first = self.members[0]
+        return first.grid if isinstance(first, Histogram) else None
+
+    @property
+    def slots(self) -> int:
+        """Numbers of each member."""
+        return len(self.keys) // len(self.members)
+
+    @property
+    def groups(self) -> list[tuple[Any, ...]]:
+        """The categories of each member."""
+        keys = self.keys[:: self.slots]
+        return list(keys) if self.grid is None else [key[:-1] for key in keys]
+
+    def words(self, column: str, key: tuple[Any, ...]) -> str:
+        """The category of a number in one column, which may have been added up."""
+        told = dict(zip(self.columns, key, strict=True)).get(column, EVERYTHING)
+        is_cell = self.grid is not None and column == self.columns[-1] and told != EVERYTHING
+        return _names_of_cells(cast("Grid", self.grid))[told] if is_cell else str(told)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +87,7 @@ class Consistent(Joined):
     """Counts, or sums, of several releases that add up: `dpcurves.consistent` makes it.
 
     Numbers are without bias, so that some may be negative: set to zero they would no longer add up. Their intervals
-    are for these records, each on its own.
+    are for these records and for the population, each on its own.
 
     Attributes:
         tables: The released tables by their names.
@@ -57,14 +96,15 @@ class Consistent(Joined):
     Pictures show the parts: totals of them would leave no room.
 
     Data frame: a row for each number of each table, with its name in the column ``table``, the categories, ``all``
-    where a column was added up, the number that was ``released`` and the ``consistent`` one.
+    where a column was added up, the number that was ``released`` and the ``consistent`` one. Cells of histograms of
+    ``age`` stand in a column ``cell of age``.
     """
 
     TITLE = "Totals that add up"
     MEASURED = ("consistent", "released")
     COVERS = EACH
 
-    tables: Mapping[str, Summary | SummaryByCategory | Contingency]
+    tables: Mapping[str, Table]
     statistic: str = COUNT
 
     @property
@@ -84,11 +124,6 @@ class Consistent(Joined):
         return together.noted(*notes, *self._contradiction)
 
     @property
-    def scopes(self) -> Mapping[str, bool]:
-        """These records: what sampling adds to a total is in the intervals of the released tables."""
-        return ONLY_RECORDS
-
-    @property
     def p_value(self) -> float:
         """The chance that noise alone makes the releases differ as much as they do. One release differs by nothing."""
         return self._fitted.p_value
@@ -103,8 +138,10 @@ class Consistent(Joined):
         """The consistent numbers, in the order of the data frame: shape ``(numbers,)``."""
         return self._fitted.values
 
-    def table(self, name: str) -> dict[Key, float]:
+    def table(self, name: str) -> dict[Key, Any]:
         """The consistent numbers of one table, by category; a total is under ``()``.
+
+        Of histograms each is an array of the cells, those for values outside of the grid at its ends, if there are any.
 
         Raises:
             ValueError: there is no table of this name.
@@ -115,33 +152,53 @@ class Consistent(Joined):
         for own, each in self._tables.items():
             end = start + len(each.keys)
             if own == name:
-                keys = [key[0] if len(key) == 1 else key for key in each.keys]
-                return dict(zip(keys, self.values[start:end].tolist(), strict=True))
+                keys, values = [key[0] if len(key) == 1 else key for key in each.groups], self.values[start:end]
+                found = values.tolist() if each.grid is None else values.reshape(-1, each.slots)
+                return dict(zip(keys, found, strict=True))
             start = end
         raise AssertionError(name)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Confidence limits of the numbers of these records, each on its own with probability `level`.
+        """Confidence limits of the numbers, each on its own with probability `level`.
 
         The noise of every release is simulated and goes through the same linear map as the released numbers, so the
         error of a consistent number has the law of what is simulated. Limits of counts are whole, and not below zero.
 
+        With `population`, they are for the expected numbers in a sample of this size, which needs independent units of
+        one record each. Numbers of a sample add up, so that its deviations pass the map unchanged: they are added to
+        the errors by noise. Those of counts are as in `mean_intervals`. Those of sums have the variance of what Poisson
+        many records, or of what a public number of independent units, add up to: at most the sum of squares, for whose
+        upper limit a tenth of the error chance is spent; where squares were not released, they are at most on the chord
+        between the squares of both bounds.
+
         Args:
             level: The chance of each interval.
-            population: Refused: intervals are for these records.
+            population: Whether they are for the population, not for these records.
 
         Returns:
             Of shape ``(numbers, 2)``, in the order of the data frame.
 
         Raises:
-            ValueError: `level` is not between 0 and 1, or intervals for the population are asked for.
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        if population:
-            raise Refused("population", "consistent totals have intervals for these records alone")
-        errors = upper_quantiles(np.abs(self._fitted.errors), chance("level", level)) + self._fitted.rounding
+        level, fitted, most = chance("level", level), self._fitted, self.privacy.most_records
+        errors = upper_quantiles(np.abs(fitted.errors), level) + fitted.rounding
+        records = np.stack([self.values - errors, self.values + errors], axis=1)
         if self.statistic == COUNT:
-            return whole_ends(self.values, errors, self.privacy.most_records)
-        return np.stack([self.values - errors, self.values + errors], axis=1)
+            records = whole_ends(self.values, errors, most)
+        if not population:
+            return records
+        require_independent(self.privacy)
+        draws = min(len(fitted.errors), max(DRAWS_OF_SAMPLES, NUMBERS_OF_SAMPLES // len(self.values)))
+        moved, units = fitted.errors[:draws], inf if most is None else float(most)
+        normal = sampling_generator(None).standard_normal(moved.shape)
+        if self.statistic == COUNT:
+            return outermost(records, mean_intervals(self.values, moved, normal, units, level))
+        spent = SPENT * (1 - level)
+        squares = np.concatenate([_largest_squares(each.members, 1 - spent) for each in self._tables.values()])
+        spread = np.sqrt(np.maximum(squares - self.values**2 / units, 0.0))
+        errors = upper_quantiles(np.abs(moved + normal * spread), level + spent) + fitted.rounding
+        return outermost(records, np.stack([self.values - errors, self.values + errors], axis=1))
 
     @cached_property
     def _tables(self) -> dict[str, _Table]:
@@ -160,7 +217,7 @@ class Consistent(Joined):
         return max((each.columns for each in self._tables.values()), key=len)
 
     def _members(self) -> Mapping[str, Any]:
-        """Each table that is one result, and each number of those by category: documents are not nested deeper."""
+        """Each table that is one result, and each result of those by category: documents are not nested deeper."""
         found: dict[str, Any] = {}
         for name, each in self.tables.items():
             parts: dict[str, Any] = {f"{name}: {named(key)}": one for key, one in _by_category(each).items()}
@@ -171,13 +228,8 @@ class Consistent(Joined):
         parts = [(name, each, key) for name, each in self._tables.items() for key in each.keys]
         columns: dict[str, Any] = {"table": [name for name, _, _ in parts]}
         for column in self._columns_of_parts:
-            columns[column] = [
-                str(dict(zip(each.columns, key, strict=True)).get(column, EVERYTHING)) for _, each, key in parts
-            ]
+            columns[column] = [each.words(column, key) for _, each, key in parts]
         return {**columns, "released": self.released, "consistent": self.values}
-
-    def _ends(self, level: float, /, *, population: bool) -> FloatArray:
-        return self.intervals(level, population=population).T
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         tables = list(self._tables.values())
@@ -185,15 +237,17 @@ class Consistent(Joined):
         start = sum(len(each.keys) for each in tables[:place])
         own = slice(start, start + len(tables[place].keys))
         label = f"{WORDS[self.statistic]} of {tables[place].members[0].label}"
-        rows = [shade._replace(lower=shade.lower[own], upper=shade.upper[own]) for shade in shades]
-        names = [named(key) if key else EVERYTHING for key in tables[place].keys]
+        rows = [shade._replace(lower=shade.ends[0][own], upper=shade.ends[1][own]) for shade in shades]
+        names = [named(key) if key else EVERYTHING for key in tables[place].groups]
+        if tables[place].grid is not None:
+            members = cast("tuple[Histogram, ...]", tables[place].members)
+            bars = [_Bars(each, self.values[own], number, rows) for number, each in enumerate(members)]
+            return display.draw_small(names, [each.draw for each in bars], how["privacy"], ax=how["ax"])
         return display.draw_means(names, self.values[own], how["privacy"], label=label, shades=rows, ax=how["ax"])
 
     def _question(self) -> Mapping[str, object]:
         tables = [
-            {"name": name, "by": list(each.columns), "categories": list(each)}
-            if isinstance(each, SummaryByCategory)
-            else name
+            {"name": name, "by": list(each.columns), "categories": list(each)} if isinstance(each, ByCategory) else name
             for name, each in self.tables.items()
         ]
         return {"consistent": self.statistic, "tables": tables}
@@ -220,11 +274,7 @@ class Consistent(Joined):
         return [*parts, ("p-value of what noise explains", f"{self.p_value:.2g}")]
 
 
-def consistent(
-    results: Mapping[str, Summary | SummaryByCategory | Contingency]
-    | Sequence[Summary | SummaryByCategory | Contingency],
-    statistic: str = COUNT,
-) -> Consistent:
+def consistent(results: Mapping[str, Table] | Sequence[Table], statistic: str = COUNT) -> Consistent:
     """Counts, or sums, of several releases of the same records that add up. Spends nothing.
 
     One of the results has the categories of all columns: the parts. All others are totals of them: by some of these
@@ -233,7 +283,8 @@ def consistent(
     of any margins).
 
     Args:
-        results: Released counts, sums, summaries or two-way tables, by name or in a list.
+        results: Released counts, sums, summaries, two-way tables or histograms, by name or in a list. The cells of
+            histograms are categories: all histograms need the same ones, and a count is a total of their cells.
         statistic: ``"count"``, or ``"sum"`` where all results have sums of one column between the same bounds.
 
     Returns:
@@ -268,7 +319,8 @@ def enumerated(results: Sequence[Any]) -> list[tuple[str, Any]]:
     """Results by the columns of their categories; a second one of the same columns has a number."""
     found: dict[str, Any] = {}
     for each in results:
-        own = _table(each).columns
+        read = _table(each)
+        own = read.columns if read.grid is None else read.columns[:-1]
         word, number = " by ".join(("total", ", ".join(own))) if own else "total", 2
         name = word
         while name in found:
@@ -291,14 +343,16 @@ def _required(tables: Mapping[str, Any], statistic: object) -> tuple[dict[str, A
     grants = [each.grant for each in privacies]
     if len(set(grants)) < len(grants):
         raise Refused("results", "two are from one release: a margin of a table tells nothing more than the table")
+    cells = [(each.grid.edges.tolist(), each.grid.outside) for each in read.values() if each.grid is not None]
     if word == SUM:
-        kinds = {
-            (one.label, one.lower, one.upper, len(one.turns) > 1) for each in read.values() for one in each.members
-        }
-        if len(kinds) > 1 or not next(iter(kinds))[-1]:
+        summed = [one for each in read.values() for one in each.members if isinstance(one, Summary)]
+        kinds = {(one.label, one.lower, one.upper, len(one.turns) > 1) for one in summed}
+        if cells or len(kinds) > 1 or not next(iter(kinds))[-1]:
             raise Refused("statistic", "sums of one column between the same bounds are needed in all results")
+    if any(each != cells[0] for each in cells):
+        raise Refused("results", "histograms of one column in the same cells are needed")
     _ = _parts_of(list(read.values()))
-    members = [f"{name}: {named(key)}" for name, each in read.items() for key in each.keys]
+    members = [f"{name}: {named(key)}" for name, each in read.items() for key in each.groups]
     if len({*members, *read}) < len(members) + len(read):
         raise Refused("results", "two numbers would have one name: call the tables otherwise")
     return {str(name): each for name, each in tables.items()}, word
@@ -309,10 +363,60 @@ def _table(result: object) -> _Table:
         result = result.pairs
     if isinstance(result, Summary):
         return _Table((), ((),), (result,))
-    if isinstance(result, SummaryByCategory):
+    if isinstance(result, Histogram):
+        return _histograms((), ((),), (result,))
+    if isinstance(result, ByCategory):
         keys = tuple(key if isinstance(key, tuple) else (key,) for key in result)
-        return _Table(result.columns, keys, tuple(result.values()))
-    raise WrongKind("results", "counts, sums, summaries, those by category and two-way tables are made consistent")
+        members = tuple(result.values())
+        if all(isinstance(each, Histogram) for each in members):
+            return _histograms(result.columns, keys, members)
+        if isinstance(result, SummaryByCategory):
+            return _Table(result.columns, keys, members)
+    raise WrongKind(
+        "results", "counts, sums, summaries, histograms, those by category and two-way tables are made consistent"
+    )
+
+
+def _histograms(columns: tuple[str, ...], keys: Sequence[tuple[Any, ...]], members: tuple[Histogram, ...]) -> _Table:
+    slots = range(members[0].grid.slots)
+    return _Table(
+        (*columns, f"cell of {members[0].label}"), tuple((*key, cell) for key in keys for cell in slots), members
+    )
+
+
+def _names_of_cells(grid: Grid) -> list[str]:
+    """A name of each cell, and of what is counted apart.
+
+    >>> _names_of_cells(Grid(0, 2, cells=2, outside="apart"))
+    ['below 0', '0 to 1', '1 to 2', '2 and above']
+    """
+    edges = [numeral(each) for each in grid.edges]
+    names = [f"{low} to {high}" for low, high in pairwise(edges)]
+    if grid.values is not None:
+        names = [numeral(each) for each in grid.values]
+        edges = [names[0], names[-1]]
+    apart = grid.outside is Outside.APART
+    above = f"above {edges[-1]}" if grid.values is not None else f"{edges[-1]} and above"
+    return [f"below {edges[0]}", *names, above] if apart else names
+
+
+class _Bars(NamedTuple):
+    """Consistent counts of one histogram in a small picture: of the numbers of all members, and the bands of them."""
+
+    member: Histogram
+    values: FloatArray
+    number: int
+    shades: Sequence[Any]
+
+    def draw(self, ax: Any) -> Any:
+        """Its cells, without those for values outside of the grid."""
+        first = self.number * self.member.grid.slots + (self.member.grid.outside is Outside.APART)
+        own = slice(first, first + self.member.grid.cells)
+        shades = [each._replace(lower=each.lower[own], upper=each.upper[own]) for each in self.shades]
+        return display.draw_bars(
+            self.member.x, self.values[own], self.member.privacy, upwards="records per cell", label=self.member.label,
+            shades=shades, ax=ax, name=None,
+        )  # fmt: skip
 
 
 def _parts_of(tables: Sequence[_Table]) -> tuple[int, list[IntArray]]:
@@ -377,9 +481,14 @@ class _Estimates(NamedTuple):
     rounding: FloatArray
 
 
-def _estimates(members: Sequence[Summary], statistic: str, draws: int, draw: np.random.Generator) -> _Estimates:
+def _estimates(
+    members: Sequence[Summary] | Sequence[Histogram], statistic: str, draws: int, draw: np.random.Generator
+) -> _Estimates:
     """Numbers of all members: counts, or sums, each of which a count and a sum of distances from the middle make."""
     first = members[0]
+    if isinstance(first, Histogram):
+        return _of_cells(cast("Sequence[Histogram]", members), draws, draw)
+    members = cast("Sequence[Summary]", members)
     middle, half = (first.lower + first.upper) / 2, (first.upper - first.lower) / 2
     weights = (1.0,) if statistic == COUNT else (middle, half / HALF)
     value, variance, rounding = np.zeros((3, len(members)))
@@ -392,6 +501,36 @@ def _estimates(members: Sequence[Summary], statistic: str, draws: int, draw: np.
         if statistic == SUM:
             rounding[column] = half / (2 * HALF) * max(float(one.turns[0].unbiased[0, 0]), 0.0)
     return _Estimates(value, variance, noise, rounding)
+
+
+def _of_cells(members: Sequence[Histogram], draws: int, draw: np.random.Generator) -> _Estimates:
+    """Counts of all cells of all members."""
+    value = np.concatenate([each.evidence.unbiased[0] for each in members])
+    variance = np.repeat([each.error**2 for each in members], members[0].grid.slots)
+    noises = [noise_of(each.evidence.sums, each.evidence.total, draws, draw)[:, 0] for each in members]
+    return _Estimates(value, variance, np.concatenate(noises, axis=1), np.zeros_like(value))
+
+
+def _largest_squares(members: Sequence[Summary] | Sequence[Histogram], level: float) -> FloatArray:
+    """Upper limits of the sums of squared values, each with chance `level`: (members,).
+
+    A value is ``middle + half * v``, with v between -1 and 1. Where the sum of ``v**2`` was not released it is at most
+    the count.
+    """
+    found, draw = list[float](), numbered_generator(SQUARES)
+    for one in cast("Sequence[Summary]", members):
+        released = _squares(one, [float(turn.unbiased[0, 0]) for turn in one.turns])
+        noise = _squares(one, [noise_of(turn.sums, turn.total, DRAWS, draw)[:, 0, 0] for turn in one.turns])
+        found.append(max(released, 0.0) + float(upper_quantiles(np.abs(noise)[:, None], level)[0]))
+    return np.array(found)
+
+
+def _squares(one: Summary, sums: Sequence[Any]) -> Any:
+    """The sum of squared values, or the most that it can be, from what was released of these values."""
+    middle, half = (one.lower + one.upper) / 2, (one.upper - one.lower) / 2
+    count, value, *others = sums
+    square = (others[0] / HALF**2 + count) / 2 if others else count
+    return middle**2 * count + 2 * middle * half * value / HALF + half**2 * square
 
 
 def _variance(turn: Evidence) -> float:
@@ -418,9 +557,9 @@ def _gain(variance: FloatArray, groups: Sequence[IntArray], of_totals: FloatArra
     return inverse @ weighted, inverse
 
 
-def _by_category(result: Any) -> dict[Key, Summary]:
-    """The numbers of a table by category; none of another result."""
-    return dict(result) if isinstance(result, SummaryByCategory) else {}
+def _by_category(result: Any) -> dict[Key, Any]:
+    """The results of a table by category; none of another result."""
+    return dict(result) if isinstance(result, ByCategory) else {}
 
 
 def _read(opened: display.Opened, told: Any) -> Any:
@@ -429,7 +568,7 @@ def _read(opened: display.Opened, told: Any) -> Any:
     if isinstance(told, str):
         return curve_from_json(json.dumps(stored[told]))
     keys = [tuple(key) if isinstance(key, list) else key for key in told["categories"]]
-    return SummaryByCategory(
-        [str(column) for column in told["by"]],
-        {key: Summary.from_json(json.dumps(stored[f"{told['name']}: {named(key)}"])) for key in keys},
-    )
+    members = {key: curve_from_json(json.dumps(stored[f"{told['name']}: {named(key)}"])) for key in keys}
+    summed = all(isinstance(each, Summary) for each in members.values())
+    kind: type[ByCategory[Any]] = SummaryByCategory if summed else ByCategory
+    return kind([str(column) for column in told["by"]], members)

@@ -153,8 +153,9 @@ class QuantileQuantile(Joined):
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         both = self.first.privacy, self.second.privacy
         return display.draw_quantile_quantile(
-            self.x, self.y, both, labels=self._labels, shades=shades, ax=how["ax"], name=how["name"]
-        )
+            self.x, self.y, both, labels=self._labels, edges=(self.first.x, self.second.x), shades=shades, ax=how["ax"],
+            name=how["name"],
+        )  # fmt: skip
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"p": self.p, "first": self.x, "second": self.y}

@@ -195,6 +195,8 @@ def _categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:
 
 def _one_column(name: str, value: Any) -> Categories:
     found = _object(name, value)
+    if "column" not in found:
+        raise Refused(name, 'column and categories are needed, as in {"column": "sex", "categories": ["F", "M"]}')
     if found.get("unlisted") is True or found.get("categories") == AUTO:
         universe = found.get("universe")
         return Unlisted(found.get("column"), universe=None if universe is None else universe_of(universe))  # type: ignore[arg-type]

@@ -350,7 +350,8 @@ def notes_on_classes(release: Release, classes: Categories) -> tuple[str, ...]:
         return ()
     return (
         f"records of {lacking} cannot be told from none, by the released counts: is this how {classes.column!r} names "
-        "them? If so, noise hides them at this loss",
+        'them? If not, name both, as in pos_label="yes", neg_label="no" (--pos-label yes --neg-label no); if so, noise '
+        "hides them at this loss",
     )
 
 

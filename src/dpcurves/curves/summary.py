@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
 from math import inf, isnan, nan, prod, sqrt
-from typing import Any, ClassVar, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -472,6 +472,14 @@ class SumQuestion(_Bounded):
 
     STATISTIC: ClassVar[str] = SUM
 
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(self, column: str, lower: float, upper: float, by: By = None, measured_in: str = "") -> None: ...
+        @overload
+        def __init__(self, column: str, *, bounds: Sequence[float], by: By = None, measured_in: str = "") -> None: ...
+        def __init__(self, *args: Any, **named: Any) -> None: ...
+
     def shares(self, setting: Setting) -> tuple[Fraction, ...]:
         # Of half * distances + middle * count the variance is least. Noises of the two have standard deviations over
         # their shares under a pure loss, and variances over them under a concentrated one.
@@ -503,6 +511,14 @@ class MeanQuestion(_Bounded):
 
     STATISTIC: ClassVar[str] = MEAN
 
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(self, column: str, lower: float, upper: float, by: By = None, measured_in: str = "") -> None: ...
+        @overload
+        def __init__(self, column: str, *, bounds: Sequence[float], by: By = None, measured_in: str = "") -> None: ...
+        def __init__(self, *args: Any, **named: Any) -> None: ...
+
     def shares(self, setting: Setting) -> tuple[Fraction, ...]:
         return MOSTLY_MEAN
 
@@ -529,6 +545,14 @@ class VarianceQuestion(_Bounded):
     """
 
     STATISTIC: ClassVar[str] = VARIANCE
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(self, column: str, lower: float, upper: float, by: By = None, measured_in: str = "") -> None: ...
+        @overload
+        def __init__(self, column: str, *, bounds: Sequence[float], by: By = None, measured_in: str = "") -> None: ...
+        def __init__(self, *args: Any, **named: Any) -> None: ...
 
     def _after(self, shares: tuple[Fraction, ...], each: float, setting: Setting) -> tuple[Fraction, ...]:
         many = each >= RECORDS_TO_SPREAD * noise_of_a_count(setting.loss, setting)
@@ -567,6 +591,18 @@ class SummaryQuestion(_Bounded):
     moments: int = 2
 
     STATISTIC: ClassVar[str] = MEAN
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self, column: str, lower: float, upper: float, by: By = None, measured_in: str = "", moments: int = 2
+        ) -> None: ...
+        @overload
+        def __init__(
+            self, column: str, *, bounds: Sequence[float], by: By = None, measured_in: str = "", moments: int = 2
+        ) -> None: ...
+        def __init__(self, *args: Any, **named: Any) -> None: ...
 
     def __post_init__(self) -> None:
         _Bounded.__post_init__(self)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isnan, nan, sqrt
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -301,6 +303,20 @@ class WeightedSummaryQuestion:
     weight_cap: float
     measured_in: str = ""
     statistic: str = MEAN
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self, column: str, lower: float, upper: float, weight: str, weight_cap: float, measured_in: str = "",
+            statistic: str = MEAN,
+        ) -> None: ...  # fmt: skip
+        @overload
+        def __init__(
+            self, column: str, *, bounds: Sequence[float], weight: str, weight_cap: float, measured_in: str = "",
+            statistic: str = MEAN,
+        ) -> None: ...  # fmt: skip
+        def __init__(self, *args: Any, **named: Any) -> None: ...
 
     def __post_init__(self) -> None:
         bounds = self._axis.grid

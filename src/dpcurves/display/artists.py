@@ -20,6 +20,8 @@ from .text import footer
 MOST_TICKS = 6
 SHORT, PARTS = 60.0, (1.0, 2.0, 5.0)
 """A logarithmic axis of fewer than so many times has ticks between powers of ten, too."""
+DIGIT = 0.085
+"""Inches that a letter of a number needs."""
 EACH_TICK = 0.6
 """Inches that the number of a tick needs."""
 
@@ -62,7 +64,19 @@ def write_plainly(ax: Axes) -> None:
             axis.set_major_formatter(PlainPowers())
             axis.set_minor_formatter(ticker.NullFormatter())
     if isinstance(ax.xaxis.get_major_locator(), ticker.AutoLocator):
-        ax.xaxis.set_major_locator(ticker.MaxNLocator(MOST_TICKS, steps=[1, 2, 2.5, 5, 10]))  # room for long numbers
+        ticks = ticker.MaxNLocator(MOST_TICKS, steps=[1, 2, 2.5, 5, 10])  # room for long numbers
+        ax.xaxis.set_major_locator(ticker.MaxNLocator(_with_room(ax, ticks), steps=[1, 2, 2.5, 5, 10]))
+
+
+def _with_room(ax: Axes, ticks: ticker.MaxNLocator) -> int:
+    """So many numbers stand beside each other along x."""
+    low, high = sorted(ax.get_xlim())
+    shown = [place for place in ticks.tick_values(low, high) if low <= place <= high]
+    letters = max((len(text) for text in numerals(np.asarray(shown, dtype=np.float64))), default=1)
+    inches = ax.get_position().width * float(ax.figure.bbox.width) / ax.figure.dpi
+    if ax.get_aspect() != "auto":
+        inches = min(inches, ax.get_position().height * float(ax.figure.bbox.height) / ax.figure.dpi)
+    return MOST_TICKS if len(shown) * letters * DIGIT <= inches else max(2, int(inches / (letters * DIGIT)) - 1)
 
 
 SIZE = 7.0

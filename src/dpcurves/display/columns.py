@@ -28,6 +28,7 @@ from .canvas import (
     draw_between,
     draw_stairs,
     grow,
+    grow_with_values,
     leave_room,
     once,
     shades_of,
@@ -201,17 +202,19 @@ def draw_quantile_quantile(
     privacy: tuple[PrivacyStatement, PrivacyStatement],
     *,
     labels: tuple[str, str],
+    edges: tuple[ArrayLike, ArrayLike] = ((), ()),
     shades: Sequence[CrossedShade] = (),
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
-    """Draw a point for each pair of quantiles.
+    """Draw a point for each pair of quantiles; on logarithmic axes if cells of both grow with their values.
 
     Args:
         x: Quantiles of the first curve.
         y: Those of the second one.
         privacy: The privacy statement of both.
         labels: What x and y axis show.
+        edges: Edges of the cells of both curves.
         shades: Intervals for both quantiles of each pair, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls it.
@@ -219,6 +222,8 @@ def draw_quantile_quantile(
     same = privacy[0] == privacy[1]
     picture = Picture(SQUARE, privacy[0], ax=ax, name=None if same else "first")
     across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if picture.is_first and all(grow_with_values(np.asarray(each, dtype=float)) for each in edges):
+        picture.ax.set(xscale="log", yscale="log")
     for number, (sideways, up, words) in enumerate(shades, 1):
         width, alpha = (THICK_CROSS, 0.6) if number == len(shades) else (THIN_CROSS, 0.5)
         how: Any = {"color": picture.style.color, "alpha": alpha, "linewidth": width}

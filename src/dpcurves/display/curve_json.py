@@ -303,10 +303,11 @@ def privacy_object(privacy: PrivacyStatement) -> dict[str, object]:
     facts = {
         name: getattr(privacy, name)
         for name in PrivacyStatement.__slots__
-        if name not in {"model", "notes", "delta", "source"}
+        if name not in {"model", "notes", "delta", "source", "version"}
     }
     facts |= {"delta": privacy.delta} if privacy.delta else {}
     facts |= {"source": privacy.source} if privacy.source else {}
+    facts |= {"version": privacy.version} if privacy.version else {}
     return _mapped({**facts, "unit": privacy.unit or None, "missing_rule": MISSING_RULE, "model": privacy.model})
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .canvas import DEEP, DENSER, LANDSCAPE, canvas, explain, style_of, visible
+from .canvas import DEEP, DENSER, LANDSCAPE, canvas, explain, grow_with_values, style_of, visible
 from .numerals import lettering
 from .styles import is_dark, points, thickness
 
@@ -44,8 +44,12 @@ def draw_forecast(
         ax: Where to draw; None: in a new figure.
     """
     ax = canvas(ax, LANDSCAPE)
+    from .artists import write_plainly
+
     color, dash = style_of(ax, 0)
     at, heights, low, high = (np.asarray(each, dtype=float) for each in (x, y, lower, upper))
+    if grow_with_values(at):
+        ax.set_xscale("log")
     if joined:
         seen = visible(at, heights)
         dense = DEEP * (DENSER if is_dark(ax) else 1.0)
@@ -56,6 +60,7 @@ def draw_forecast(
         ax.plot(at, heights, "o", color=color, markersize=4, label="expected numbers")
     ax.set_xlabel(lettering(labels[0]), parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
+    write_plainly(ax)
     explain(ax, "best")
     ax.set_title(lettering(title, 120), fontsize=points(10), parse_math=False)
     ax.annotate(

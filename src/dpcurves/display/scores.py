@@ -239,7 +239,7 @@ def _between(at: FloatArray) -> FloatArray:
 THIN, THICK, WITHIN = 1.1, 5.0, 0.4
 """Widths of the bars of intervals for the population and for these records, and how pale the latter are."""
 APART = 0.2
-NUMBERS_ROOM = 0.36
+NUMBERS_ROOM, CONFUSION_ROOM = 0.36, 0.55
 """The part of the rows that is left free above all numbers, for the legend."""
 
 
@@ -253,7 +253,11 @@ def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: U
     picture, rows = Picture(LANDSCAPE, privacy, **on), np.arange(len(values), dtype=np.float64)[::-1]
     if picture.is_first:
         picture.ax.set_yticks(rows, list(values))
-        picture.ax.set(xlim=UNIT, ylim=(-1.0, len(values) - 1 + NUMBERS_ROOM * len(values)))
+        found = np.concatenate([list(values.values()), *(np.asarray(shade.upper, float) for shade in picture.shades)])
+        beyond = float(np.nanmax(found, initial=1.0))  # of a log loss
+        picture.ax.set(
+            xlim=(UNIT[0], max(UNIT[1], beyond * UNIT[1])), ylim=(-1.0, len(values) - 1 + NUMBERS_ROOM * len(values))
+        )
         picture.ax.grid(axis="x", alpha=0.3, linewidth=0.6)
     places = rows - APART * picture.before
     for lower, upper, words in picture.shades:
@@ -283,6 +287,7 @@ def draw_confusion(
             f"called negative: {numeral(false_negative)} positives, {numeral(true_negative)} negatives"
         )
         ax.set_title(told, fontsize=9)
+        ax.set_ylim(-1.0, len(rates) * (1 + CONFUSION_ROOM) - 1)
     return ax
 
 

@@ -112,7 +112,10 @@ class RefusalRow(NamedTuple):
 # Cost and expected error of a question, turn by turn, in words.
 
 
-LEGEND = "error: standard deviation of one reading, in records (of sums: in records that add as much as one can)"
+LEGEND = (
+    "turn: one noisy release; error: standard deviation of the noise of one number, in records (of a sum: in records "
+    "that lie at a bound)"
+)
 ASKED = MappingProxyType(
     {
         "CountQuery": "counts",

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 # Kinds of questions of which there is a forecast: which records to make up, and which error to tell.
 
+VALUE = "value"
+"""The axis of a column, which has the column's name."""
+
 
 Table = dict[str, Any]
 
@@ -205,7 +208,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         curves.CdfQuestion: ForecastKind(
             PLACES, _numbers, read.of_cdf, "share of the records below an edge, root mean square",
             lambda curve, population: float(read.band_of(curve, population).max()), "the band, at its widest", quarter,
-            traced=read.traced_band, labels=("value", "share of the records below"),
+            traced=read.traced_band, labels=(VALUE, "share of the records below"),
         ),
         curves.QuantilesQuestion: ForecastKind(
             PLACES, _numbers, read.of_quantiles, "share below a quantile, mean error",
@@ -214,7 +217,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         curves.HistogramQuestion: ForecastKind(
             PLACES, _numbers, read.of_histogram, "records in a cell, root mean square",
             read.half_of_each, "a cell, all at once", _quarter_of_records, traced=read.traced_histogram,
-            labels=("value", "records in a cell"), joined=False,
+            labels=(VALUE, "records in a cell"), joined=False,
         ),
         curves.BoundsQuestion: ForecastKind(
             RESIDUALS, _in_units, read.of_bounds, SHORT, read.missed, MISSED, _quarter_of_records, OF_ONE_AREA,
@@ -434,7 +437,7 @@ class Forecast:
             raise Refused("records", f"one of {', '.join(names)} is needed, got {shown(records)}")
         widths = [each.half_width for each in self.expected]
         place = int(np.argmax(widths)) if records is None else names.index(records)
-        known = f"{names[place]}, {self.size:,} records: ± {numeral(widths[place])}, {self.interval}"
+        known = f"{names[place]}, {self.size:,} records; {self.interval}: ± {float(f'{widths[place]:.2g}'):,g}"
         words = "95% band for these records" if self.joined else "95% intervals for these records"
         how: dict[str, Any] = {"labels": self.labels, "title": known, "joined": self.joined, "words": words}
         with display.styled(style, ax):
@@ -520,7 +523,9 @@ def forecast(
         expected.append(_expected(name, np.array(told)))
         traced += [_averaged(traces)] if traces else []
     facts = kind.words, size, times, tuple(expected), kind.width, kind.nothing(question, size)
-    return Forecast(*facts, curves=tuple(traced), labels=kind.labels, joined=kind.joined)
+    across, upwards = kind.labels
+    labels = (str(getattr(question, "column", across)) if across == VALUE else across), upwards
+    return Forecast(*facts, curves=tuple(traced), labels=labels, joined=kind.joined)
 
 
 def _averaged(traces: Sequence[Traced]) -> ExpectedCurve:

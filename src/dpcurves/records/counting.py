@@ -531,7 +531,7 @@ def _require_alike(axis: Categories, column: Column) -> None:
 def _as_text(argument: str) -> str:
     """The way to name text: of the two classes of labels, both."""
     if argument == "pos_label":
-        return 'name both classes, as in pos_label="yes", neg_label="no"'
+        return 'name both classes, as in pos_label="yes", neg_label="no" (--pos-label yes --neg-label no)'
     return "name it in quotes"
 
 

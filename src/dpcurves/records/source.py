@@ -337,7 +337,9 @@ def _hint(columns: Sequence[Column]) -> str:
     if len(columns) != 1 or columns[0].kind is not Kind.UNTYPED:
         return ""
     found = max(DELIMITERS, key=columns[0].name.count)
-    return f"; give {found!r} as delimiter, if that separates its fields" if found in columns[0].name else ""
+    return (
+        f"; give {found!r} as delimiter (--delimiter), if that separates its fields" if found in columns[0].name else ""
+    )
 
 
 # SENSITIVE. Where rows come from, and errors of engines with all text taken out that may quote a record.

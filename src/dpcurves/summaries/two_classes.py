@@ -170,6 +170,7 @@ def monotone_prefixes(cells: FloatArray, upper: float | None) -> FloatArray:
 
 
 LEAST_MASS = 0.5
+CERTAIN = 2.0**-52
 
 
 def roc_points(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -362,6 +363,23 @@ def brier_score(cells: FloatArray, scores: FloatArray) -> FloatArray:
     """
     squares = cells[..., 0, :] @ scores**2 + cells[..., 1, :] @ (1 - scores) ** 2
     return np.asarray(squares / np.maximum(cells.sum(axis=(-2, -1)), LEAST_MASS))
+
+
+def log_loss(cells: FloatArray, scores: FloatArray) -> FloatArray:
+    """The mean of minus the logarithm of the chance of the label that came true: (..., 2, cells) to (...).
+
+    As in scikit-learn, scores are taken to be no nearer to 0 and 1 than the next double is to 1.
+
+    Args:
+        cells: Counts of negatives and positives.
+        scores: What stands for the scores of each cell, (cells,), between 0 and 1.
+
+    >>> float(log_loss(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.5, 0.5])) / np.log(2))
+    1.0
+    """
+    chances = np.clip(scores, CERTAIN, 1 - CERTAIN)
+    lost = -(cells[..., 0, :] @ np.log1p(-chances)) - cells[..., 1, :] @ np.log(chances)
+    return np.asarray(lost / np.maximum(cells.sum(axis=(-2, -1)), LEAST_MASS))
 
 
 def calibration_gaps(cells: FloatArray, scores: FloatArray, starts: NDArray[np.int64]) -> FloatArray:
