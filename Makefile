@@ -75,8 +75,9 @@ site: $(READY)
 	$(BIN)/python docs/examples.py --copies
 	$(MAKE) docs
 
+# Workers do not write words into each `assert`, which would take them as long as all imports; what fails is run again with them.
 unit: $(READY)
-	$(PYTEST)
+	$(PYTEST) --assert=plain || { $(BIN)/pytest --last-failed --last-failed-no-failures=none --maxfail=20; exit 1; }
 
 # Every page of the site in Chromium, read by axe in light and dark, wide and narrow: half an hour of one core.
 site-check: docs

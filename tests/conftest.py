@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
 import secrets
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -29,6 +31,44 @@ def pytest_collection_finish() -> None:
 def pytest_sessionfinish() -> None:
     """Nothing is frozen when the process ends: libraries look for what was left behind."""
     gc.unfreeze()
+
+
+class OneDatabase:
+    """DuckDB whose connections in memory all belong to one database: to make one takes as long as to ask a question.
+
+    What sessions register is of their connections alone. A process that was forked makes a database of its own, for
+    threads do not live on in it.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self._module, self._made = module, dict[int, Any]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+    def connect(self, place: str, config: dict[str, Any]) -> Any:
+        process = os.getpid()
+        if process not in self._made:
+            self._made[process] = self._module.connect(place, config=config | {"temp_directory": tempfile.gettempdir()})
+        return self._made[process].cursor()
+
+
+ENGINE = "dpcurves.records.engines.duckdb"
+OWN_DATABASE = "data", "engines"
+"""Folders of tests of what counts records: there each session has its own database, as everywhere else."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let sessions of this test share a database, if it is about anything else."""
+    engine: Any = sys.modules.get(ENGINE)
+    if engine is not None:
+        own = getattr(engine.duckdb, "_module", engine.duckdb)
+        shares = item.path.parent.name not in OWN_DATABASE
+        if shares != isinstance(engine.duckdb, OneDatabase):
+            engine.duckdb = SHARED.setdefault(ENGINE, OneDatabase(own)) if shares else own
+
+
+SHARED: dict[str, OneDatabase] = {}
 
 
 @pytest.fixture(autouse=True)

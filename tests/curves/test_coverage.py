@@ -16,7 +16,7 @@ from families import FAMILIES
 from tally import Share, tally
 
 LEVEL, HALF = 0.9, 0.5
-QUICK = "distributions", "scores", "survivals"
+QUICK = "distributions", "scores"
 """Kinds that each run of the tests tries; `make bench` tries all."""
 KINDS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.reproduction) for name in FAMILIES]
 

@@ -74,13 +74,13 @@ def trouble(path: Path, head: str | None = None) -> str:
 
 
 def edits(path: Path, table: str, column: str) -> Iterable[str]:
-    """Statements that change one value of one of two rows, each to something else."""
+    """Statements that change one value of one of two rows, each to something else, with other values in each."""
     others = [f"(SELECT max({column}) FROM {table})", f"(SELECT min({column}) FROM {table})"]
     values = ["NULL", "7", "-1", "2.5", "'x'", "''", "x'00'", f"'{'0' * 64}'", f"{column} || 'x'", f"{column} + 1"]
     with closing(sqlite3.connect(path)) as connection:
         rows = [row for (row,) in connection.execute(f"SELECT rowid FROM {table} LIMIT 2")]
-    for row in rows:
-        for value in [*others, *values]:
+    for place, row in enumerate(rows):
+        for value in [*others, *values][place % len(rows) :: len(rows)]:
             yield f"UPDATE {table} SET {column} = {value} WHERE rowid = {row} AND {column} IS NOT {value}"
 
 
