@@ -22,6 +22,25 @@ settings.load_profile("dpcurves")
 collect_ignore = ["two_servers/warmed.py", "conftest.py"]
 
 
+LONGEST = (
+    "checks/test_checks.py", "test_docs.py", "curves/test_coverage.py", "forecasts/test_expected_errors.py",
+    "audit/test_deployments.py", "feed/test_crashes.py", "server/test_browser.py", "ledger/test_ledger_races.py",
+    "arguments/test_nothing_paid_for_nothing.py", "server/test_queue.py", "server/test_remote.py",
+    "parties/test_relay.py", "cli/test_cli_page.py", "two_servers/test_faults.py", "two_servers/test_servers.py",
+    "sites/test_processes.py", "two_servers/test_counts.py", "curves/test_roc.py", "curves/test_unbounded.py",
+    "test_versions.py", "server/test_studio.py", "engines/test_conformance.py", "test_architecture.py",
+    "two_servers/test_answer_proofs.py", "test_package.py", "test_compiled.py",
+)  # fmt: skip
+"""Files that take longest, by a processor or by waiting: they begin first, lest one keeps one worker busy at last."""
+TESTS = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what takes longest first; files and their tests stay in their order."""
+    first = {str(TESTS / name): number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: first.get(str(item.path), len(first)))
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what collection made: it would read millions of objects again and again."""
     gc.collect()

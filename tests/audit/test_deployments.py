@@ -80,9 +80,7 @@ def test_every_question_and_every_mechanism_is_in_the_audit_of_everything() -> N
 
 def test_a_quick_look_flags_nothing_and_has_an_answer_of_each() -> None:
     """A part of the quick audit, with a tenth of its effort: gross faults; the whole is `make audit`."""
-    found = CliRunner().invoke(
-        build(), ["audit", "self", "--quick", "--effort", "0.1", "--only", "twice,units"]
-    )
+    found = CliRunner().invoke(build(), ["audit", "self", "--quick", "--effort", "0.1", "--only", "twice,units"])
     assert found.exit_code == 0, found.output
     assert re.search(r"^\d+ releases, 0 flagged, 0 without an answer\.", found.output, re.M)
 
