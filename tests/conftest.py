@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 NewDatabase = Callable[[], str]
-settings.register_profile("dpcurves", deadline=None, derandomize=True)
+settings.register_profile("dpcurves", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("dpcurves")
 # The first does its work when it is imported; this file has no doctests, and shares its name with other folders' ones.
 collect_ignore = ["two_servers/warmed.py", "conftest.py"]
