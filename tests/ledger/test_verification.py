@@ -25,11 +25,17 @@ TABLES = tuple(f"dpcurves_{kind}" for kind in KINDS)
 
 
 @pytest.fixture
-def path(tmp_path: Path, flights: Account, patients: Account) -> Path:
+def path(made: Path, tmp_path: Path) -> Path:
+    """A copy of the ledger, to be edited."""
+    return Path(shutil.copy(made, tmp_path / "budget.db"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, flights: Account, patients: Account) -> Path:
     """A ledger of two accounts, four grants and answers, rows 1 to 10, notes, rows 11 to 13, ticks, rows 14 and 15,
     two allowances, rows 16 and 17, a grant and its payment, rows 18 and 19, and what somebody did, row 20.
     """
-    path = tmp_path / "budget.db"
+    path = tmp_path_factory.mktemp("made") / "budget.db"
     ledger = Ledger.open(f"sqlite:///{path}", KEY)
     ledger.create(flights)
     ledger.create(patients)
