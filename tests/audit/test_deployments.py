@@ -27,9 +27,12 @@ from dpcurves_audit.feature import Reader
 ALL = {each.name: each for each in everything()}
 NEW = "stream,", "followed", "report", "pairs", "two servers", "verification", "sites", "federation"
 TURNS = [each for each in ALL.values() if each.kind == "turns" and each.name.endswith("epsilon 1, add-remove")]
-BESIDE = [each for each in ALL.values() if each.name.startswith(NEW)] + [
-    each for each in TURNS if not each.name.startswith((*NEW, "survival of any", "scores of any"))
+OTHERS = [each for each in TURNS if not each.name.startswith((*NEW, "survival of any", "scores of any"))]
+BESIDE: list[Any] = [
+    *(each for each in ALL.values() if each.name.startswith(NEW)),
+    *(pytest.param(each, marks=[pytest.mark.reproduction] * (number % 3 > 0)) for number, each in enumerate(OTHERS)),
 ]
+"""Doors of protocols, and one of three questions to one curator; `make bench` tries them all."""
 
 
 def test_names_are_unique_and_the_quick_audit_finds_its_faces() -> None:
