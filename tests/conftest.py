@@ -48,7 +48,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Nothing is frozen when the process ends: libraries look for what was left behind."""
+    """Nothing is frozen or open when the process ends: libraries look for what was left behind."""
+    for database in SHARED.values():
+        database.close()
     gc.unfreeze()
 
 
@@ -70,6 +72,12 @@ class OneDatabase:
         if process not in self._made:
             self._made[process] = self._module.connect(place, config=config | {"temp_directory": tempfile.gettempdir()})
         return self._made[process].cursor()
+
+    def close(self) -> None:
+        """End the database of this process."""
+        made = self._made.pop(os.getpid(), None)
+        if made is not None:
+            made.close()
 
 
 ENGINE = "dpcurves.records.engines.duckdb"
