@@ -64,7 +64,7 @@ SLOW = (
     "UnboundedSurvivalQuestion", "UnboundedScoresQuestion", "HosmerLemeshowQuestion", "CalibrationQuestion",
     "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "UnboundedVarianceQuestion", "UnboundedSummaryQuestion",
     "UnboundedSumQuestion", "RocQuestion", "WeightedSurvivalQuestion", "WeightedQuantilesQuestion",
-    "WeightedSummaryQuestion",
+    "WeightedSummaryQuestion", "UnboundedHistogramQuestion", "QuantilesQuestion", "SumQuestion", "VarianceQuestion",
 )  # fmt: skip
 """Questions that stand on others that are checked, and take as long; `make bench` checks these, too."""
 NAMES = [

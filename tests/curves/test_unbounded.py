@@ -68,7 +68,9 @@ def rank_errors(values: FloatArray, found: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(np.maximum(least - wanted, wanted - most), 0))
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(
+    "law", [pytest.param(law, marks=[pytest.mark.reproduction] * (n % 2)) for n, law in enumerate(LAWS)]
+)
 def test_ranks_are_nearly_as_exact_as_on_a_grid_that_fits(law: str) -> None:
     values = LAWS[law](np.random.default_rng(1), 100_000)
     errors = [
