@@ -17,7 +17,7 @@ from tally import Share, tally
 
 LEVEL, HALF = 0.9, 0.5
 QUICK = ("distributions",)
-"""What each run of the tests tries; `make bench` tries all. Other files hold intervals of the others by fewer releases."""
+"""Kinds that each run of the tests tries; `make bench` tries all. Other files hold the others by fewer releases."""
 KINDS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.reproduction) for name in FAMILIES]
 
 

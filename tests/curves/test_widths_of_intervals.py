@@ -28,7 +28,7 @@ LEVEL, UNITS = 0.9, 4000
 EPSILONS = ("0.3", "3")
 P = np.linspace(0.05, 0.95, 19)
 SOME = [pytest.param(data, marks=[pytest.mark.reproduction] * (place % 2)) for place, data in enumerate(DATA)]
-"""Of every other kind; `make bench` tries all."""
+"""Data of every other kind; `make bench` tries all."""
 NORMAL = 1.645
 SAMPLED = 1.25  # what sampling does, or noise to few positives, is worked out from noisy counts
 SIMULATED = 1.1  # two simulations of 1,000 draws and more differ by less than a tenth, and so do both ways to a ratio
