@@ -38,7 +38,7 @@ def place(file: Path) -> str:
 
 @cache
 def nodes(file: Path) -> tuple[ast.AST, ...]:
-    """All nodes of a file, parsed once for all tests here."""
+    """The nodes of a file, parsed once for all tests here."""
     return tuple(ast.walk(ast.parse(file.read_text(encoding="utf-8"), filename=str(file))))
 
 

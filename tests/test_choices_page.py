@@ -13,7 +13,7 @@ FOUND = json.loads(choices.NUMBERS.read_text(encoding="utf-8"))
 PLACES = [
     pytest.param(place, marks=[pytest.mark.reproduction] * (place % 3 > 0)) for place in range(len(choices.SETTINGS))
 ]
-"""One setting of three; `make bench` looks at all."""
+"""A setting of three; `make bench` looks at all."""
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -29,7 +29,7 @@ families = dp.audit.families
 
 @cache
 def app() -> Typer:
-    """All commands, built once."""
+    """Build all commands, once."""
     return build()
 
 
