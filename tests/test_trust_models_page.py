@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 trust_models: Any = import_module("trust_models")
 
 
-SLOW = ("BinnedResidualsQuestion", "CalibrationQuestion", "HosmerLemeshowQuestion")
-"""Questions whose plan for people at home, in the last column, takes many seconds."""
+SLOW = ("BinnedResidualsQuestion", "CalibrationQuestion", "HosmerLemeshowQuestion", "RocQuestion", "ScoresQuestion")
+"""Questions whose plan for people at home, in the last column, takes long."""
 
 
 @pytest.mark.parametrize("slow", [False, pytest.param(True, marks=pytest.mark.reproduction)])

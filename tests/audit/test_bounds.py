@@ -61,7 +61,9 @@ def test_limits_of_rho_are_below_it_for_noise_of_gauss_and_near_it() -> None:
     assert min(found) > 0.42
 
 
-@pytest.mark.parametrize("kind", ["count", "answer", "several pairs", "rho"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("count", marks=pytest.mark.reproduction), "answer", "several pairs", "rho"]
+)
 def test_a_search_flags_exactly_tight_releases_no_oftener_than_its_confidence_says(kind: str) -> None:
     """At 0.9 confidence: of 100 runs more than 28 are flagged with a chance below 3e-7."""
     generator = np.random.default_rng(11)

@@ -6,11 +6,13 @@ import json
 import re
 import shlex
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer import Typer
 from typer.testing import CliRunner, Result
 
 import dpcurves as dp
@@ -25,8 +27,14 @@ ROOT = Path(__file__).resolve().parents[2]
 families = dp.audit.families
 
 
+@cache
+def app() -> Typer:
+    """Build all commands, once."""
+    return build()
+
+
 def run(*words: str) -> Result:
-    return CliRunner().invoke(build(), words)
+    return CliRunner().invoke(app(), words)
 
 
 def test_the_release_of_the_readme_is_flagged_by_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

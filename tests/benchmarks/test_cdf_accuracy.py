@@ -28,16 +28,19 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Slice:
     return Slice(done.stdout, json.loads(numbers.read_text(encoding="utf-8")))
 
 
+@pytest.mark.reproduction
 def test_without_histograms_it_says_what_is_skipped(ran: Slice) -> None:
     assert "Skipped: ADULT, BIDS, HEPTH" in ran.said
 
 
+@pytest.mark.reproduction
 def test_every_target_has_a_line(ran: Slice) -> None:
     for said in ("normal, epsilon 1: KS", "peaked, epsilon 1: W1", "pois15, epsilon 1: RMSE", "hint spread: KS"):
         assert said in ran.said
     assert "worst regret, RMSE" in ran.said
 
 
+@pytest.mark.reproduction
 def test_every_method_has_errors_in_each_cell(ran: Slice) -> None:
     cells = [row for row in ran.found["errors"] if row["loss"] == "1"]
     assert {row["task"] for row in cells} == {"normal", "pois6"}
@@ -45,6 +48,7 @@ def test_every_method_has_errors_in_each_cell(ran: Slice) -> None:
     assert all(0 < error < 10 for row in ran.found["errors"] for error in row["mean"])
 
 
+@pytest.mark.reproduction
 def test_releases_are_timed(ran: Slice) -> None:
     assert [row["cells"] for row in ran.found["seconds"]] == [64, 128]
     assert all(row["ours"] > 0 < row["tree"] for row in ran.found["seconds"])

@@ -60,8 +60,13 @@ def made(name: str) -> Any:
     return kind(**given | SPECIAL.get(name, {}))
 
 
-SLOW = "UnboundedSurvivalQuestion", "UnboundedScoresQuestion", "HosmerLemeshowQuestion", "CalibrationQuestion"
-"""Questions that take long and stand on others that are checked; `make bench` checks these, too."""
+SLOW = (
+    "UnboundedSurvivalQuestion", "UnboundedScoresQuestion", "HosmerLemeshowQuestion", "CalibrationQuestion",
+    "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "UnboundedVarianceQuestion", "UnboundedSummaryQuestion",
+    "UnboundedSumQuestion", "RocQuestion", "WeightedSurvivalQuestion", "WeightedQuantilesQuestion",
+    "WeightedSummaryQuestion", "UnboundedHistogramQuestion", "QuantilesQuestion", "SumQuestion", "VarianceQuestion",
+)  # fmt: skip
+"""Questions that stand on others that are checked, and take as long; `make bench` checks these, too."""
 NAMES = [
     pytest.param(name, marks=pytest.mark.reproduction) if name in SLOW else name
     for name in dp.__all__

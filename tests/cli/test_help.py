@@ -4,7 +4,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -84,11 +86,16 @@ def test_the_version_is_that_of_the_package(run: Run) -> None:
     assert run("--version").stdout == f"dpcurves {version('dpcurves')}\n"
 
 
+@cache
+def all_commands() -> Any:
+    return get_command(build(()))
+
+
 @pytest.mark.parametrize(
     "typed", ["cdf", "plan cdf", "ask cdf", "federation ask cdf", "ledger allowance show", "serve"]
 )
 def test_a_command_that_is_typed_is_built_alone_and_is_what_it_is_among_all(typed: str) -> None:
-    alone, whole = (get_command(build(words)) for words in (typed.split(), ()))
+    alone, whole = get_command(build(typed.split())), all_commands()
     for word in typed.split():
         names = list(getattr(alone, "commands", {}))
         assert names == [word]

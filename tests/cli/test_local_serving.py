@@ -204,8 +204,8 @@ def test_people_send_what_they_keep_and_the_aggregator_reads_the_store(
 
 
 def test_what_was_acknowledged_outlives_a_server_that_is_killed_and_counts_once(tmp_path: Path) -> None:
-    server, killed_after = Server(tmp_path), (50,)
-    reports = [TASK.randomize(number % 100, person=f"person {number}") for number in range(90)]
+    server, killed_after = Server(tmp_path), (20,)
+    reports = [TASK.randomize(number % 100, person=f"person {number}") for number in range(40)]
     acknowledged: set[bytes] = set()
     channel = server.channel()
     for number, report in enumerate(reports):
@@ -225,7 +225,7 @@ def test_what_was_acknowledged_outlives_a_server_that_is_killed_and_counts_once(
     channel.close()
     server.kill()
     assert server.log.count("listens at") == 1 + len(killed_after)
-    assert counted(server.store) == (90, 0, 0)
+    assert counted(server.store) == (40, 0, 0)
     stored = server.store.read_bytes()
     assert all(report in stored for report in reports)
-    assert len(acknowledged) >= 90 - len(killed_after)
+    assert len(acknowledged) >= 40 - len(killed_after)

@@ -23,6 +23,7 @@ DRAW = np.random.default_rng(11)
 YEARS = np.abs(np.floor(DRAW.normal(38, 23, 100_000))).clip(0, 100)
 SOME_YEARS = YEARS[:5000]
 CONTINUOUS = DRAW.beta(2, 3, 5000)
+SLOW = pytest.mark.reproduction
 LOSS = PrivacyLoss.pure(1)
 LEVEL, RELEASES = 0.8, 100
 
@@ -51,7 +52,7 @@ def beside_one_turn(values: Values, grid: Grid, loss: PrivacyLoss) -> tuple[floa
     return float(mean), float(most)
 
 
-@pytest.mark.parametrize("grid", [Grid(0, 128, cells=1024), Grid(0, 100, cells=1024)])
+@pytest.mark.parametrize("grid", [pytest.param(Grid(0, 128, cells=1024), marks=SLOW), Grid(0, 100, cells=1024)])
 def test_whole_years_on_a_fine_grid_have_a_band_about_as_narrow_as_that_of_one_turn(grid: Grid) -> None:
     """Largest widths have been 10 times as wide: inside merged cells a band spans all that they hold."""
     mean, most = beside_one_turn(YEARS, grid, LOSS)
@@ -59,8 +60,13 @@ def test_whole_years_on_a_fine_grid_have_a_band_about_as_narrow_as_that_of_one_t
     assert most < 2
 
 
-@pytest.mark.parametrize("records", [10_000, 100_000])
-@pytest.mark.parametrize("kind", ["uniform", "beta"])
+@pytest.mark.parametrize(
+    ("kind", "records"),
+    [
+        ("uniform", 10_000), ("beta", 100_000),
+        pytest.param("uniform", 100_000, marks=SLOW), pytest.param("beta", 10_000, marks=SLOW),
+    ],
+)  # fmt: skip
 def test_a_small_loss_leaves_no_interval_that_is_wider_than_its_noise(kind: str, records: int) -> None:
     """Widths have been up to 4 times those of one turn: few intervals were counted, and a band spans each of them."""
     draw = np.random.default_rng(12)
@@ -68,7 +74,9 @@ def test_a_small_loss_leaves_no_interval_that_is_wider_than_its_noise(kind: str,
     assert beside_one_turn(values, Grid(0, 1, cells=1024), PrivacyLoss.pure("0.1"))[0] < 1.15
 
 
-@pytest.mark.parametrize("kind", ["years", "uneven years", "uniform", "beta"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("years", marks=SLOW), "uneven years", pytest.param("uniform", marks=SLOW), "beta"]
+)
 def test_under_zcdp_bands_of_many_intervals_are_about_as_narrow_as_those_of_one_turn(kind: str) -> None:
     """Widths have been 1.17 to 1.26 times those of one turn: of tilings there were too few, and of turns too many."""
     draw = np.random.default_rng(12)

@@ -92,7 +92,7 @@ def test_consistent_totals_and_margins_add_up_and_cover(asked: Asked, people: di
     questions = [dp.CountQuestion("age", by) for by in (BY_BOTH, BY_BOTH[1], None)]
     hit, hit_by_margins, ranked, errors = [], [], [], []
     sizes = np.array([(people["state"] == state).sum() for state in STATES])
-    for seed in range(40):
+    for seed in range(20):
         parts, by_year, whole = asked(*questions, loss=loss, seed=seed)
         fitted = dp.consistent({"parts": parts, "years": by_year, "all": whole})
         table = fitted.table("parts")

@@ -69,8 +69,8 @@ def test_dependence_is_found() -> None:
 
 
 def test_intervals_hold_all_counts_and_each_share() -> None:
-    """100 releases at level 0.9: within 4 sigma for these records, and not below for the population."""
-    releases, level = 100, 0.9
+    """50 releases at level 0.9: within 4 sigma for these records, and not below for the population."""
+    releases, level = 50, 0.9
     sigma, held = sqrt(level * (1 - level) / releases), dict.fromkeys(("counts", "means", "shares", "sampled"), 0)
     chances = np.outer((0.7, 0.3), (0.5, 0.3, 0.2))
     for seed in range(releases):

@@ -16,8 +16,8 @@ from families import FAMILIES
 from tally import Share, tally
 
 LEVEL, HALF = 0.9, 0.5
-QUICK = "distributions", "scores", "survivals"
-"""Kinds that each run of the tests tries; `make bench` tries all."""
+QUICK = ("distributions",)
+"""Kinds that each run of the tests tries; `make bench` tries all. Other files hold the others by fewer releases."""
 KINDS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.reproduction) for name in FAMILIES]
 
 

@@ -124,12 +124,13 @@ def test_gaps_are_asked_on_the_command_line(tmp_path: Path) -> None:
     ledger = f"sqlite:///{tmp_path}/l.db"
     asks = f"scores {tmp_path}/t.csv --label y --score s --grid 0:1:10 --epsilon 50 --adjacency replace-one --show gaps"
     split = f"--by g --categories a,b,c --ledger {ledger} --plot {tmp_path}/g.svg"
+    app = build()
     for line in (f"ledger create {ledger} --dataset t --epsilon 50 --adjacency replace-one", f"{asks} {split}"):
-        done = CliRunner().invoke(build(), line.split())
+        done = CliRunner().invoke(app, line.split())
         assert done.exit_code == 0, done.output
     assert "the largest gap of two groups" in done.output
     assert (tmp_path / "g.svg").stat().st_size > 1000
-    refused = CliRunner().invoke(build(), f"{asks} --ledger {ledger}".split())
+    refused = CliRunner().invoke(app, f"{asks} --ledger {ledger}".split())
     assert refused.exit_code != 0
 
 

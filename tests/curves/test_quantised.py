@@ -145,7 +145,7 @@ def test_where_noise_is_all_there_is_intervals_are_the_whole_range_and_never_tur
 ) -> None:
     question = dp.HistogramQuestion("x", dp.Grid(0, 1, cells=cells))
     asked = Task(question, dp.PrivacyLoss.pure(Fraction(1, 10)), people)
-    for seed in range(5):
+    for seed in range(2):
         reports = Collection(asked)
         table = {"x": np.full(people, 0.01)}
         reports.add(asked.randomize_table(table, randomness=Randomness.from_seed(seed)))
@@ -153,14 +153,14 @@ def test_where_noise_is_all_there_is_intervals_are_the_whole_range_and_never_tur
 
 
 def test_intervals_hold_where_nearly_all_are_in_one_cell() -> None:
-    """If 0.95 hold, 50 or fewer of 60 do with a chance of 1e-4."""
+    """If 0.95 hold, 23 or fewer of 30 do with a chance of 6e-4; the seeds are fixed."""
     asked = Task(dp.HistogramQuestion("x", dp.Grid(0, 1, cells=16)), dp.PrivacyLoss.pure(1), 1000)
     generator, held = np.random.default_rng(6), 0
-    for seed in range(60):
+    for seed in range(30):
         cells = generator.choice(16, 1000, p=[0.95, *[0.05 / 15] * 15])
         counts = np.bincount(cells).astype(float)
         reports = Collection(asked)
         reports.add(asked.randomize_table({"x": (cells + 0.5) / 16}, randomness=Randomness.from_seed(seed)))
         low, high = dp.collision_probability(reports.curve()).interval(0.95)
         held += low <= (counts @ counts - 1000) / (1000 * 999) <= high
-    assert held >= 51
+    assert held >= 24

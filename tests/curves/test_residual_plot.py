@@ -224,11 +224,11 @@ def test_bounds_of_few_records_leave_most_of_them_inside(which: int) -> None:
 
 
 def test_noise_alone_makes_no_dense_spots() -> None:
-    """Records that lie evenly: no cell seems to hold more than a few times what each holds, of 50 releases."""
+    """Records that lie evenly: no cell seems to hold more than a few times what each holds, of 20 releases."""
     even = np.random.default_rng(9).uniform(-1, 1, (2, 2000))
     adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=2000)
     asked = question(unit_predicted=1, unit_residual=1, cells=32)
-    for seed in range(50):
+    for seed in range(20):
         found = answer(asked, {"x": even[0], "r": even[1]}, dp.PrivacyLoss.pure("0.1"), adjacency, seed)
         wider = found.x_edges[-1] * found.y_edges[-1]  # times as large as the square that has the records
         assert found.density.max() * found.density.size / wider < 6

@@ -44,8 +44,8 @@ CROWDED = ReplaceOne(Unit("patient", 1), sum(CROWD.values()) + 3)
 EVERY = (*ADJACENCIES, CROWDED)
 COUNTED = (-5, 100, 10**6)
 """Answers of the turn that counts records, if there is one."""
-BOUNDS = (0, 1, 2, 63, 64)
-"""Answers of the turns of bounds: three narrow ones, the widest, and none."""
+BOUNDS = (0, 1, 63, 64)
+"""Answers of the turns of bounds: two narrow ones, the widest, and none."""
 LOSSES = {"pure": PrivacyLoss.pure("1.5"), "concentrated": PrivacyLoss.zcdp("0.2")}
 
 
@@ -104,7 +104,7 @@ def lost_by_bounds(plan: Plan) -> FloatArray:
 
 def losses(loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[tuple[list[Plan], FloatArray, FloatArray]]:
     """Plans of all turns, what their sums lose, and what the answers of their bounds lose, between all neighbours."""
-    for counted, bounds in product(COUNTED if adjacency.total is None else COUNTED[:1], product(BOUNDS, BOUNDS)):
+    for counted, bounds in product(COUNTED[::2] if adjacency.total is None else COUNTED[:1], product(BOUNDS, BOUNDS)):
         found = turns(loss, adjacency, counted, bounds)
         assert sum((step.share for step, _ in found), start=Fraction(0)) == 1
         assert len({step.query.paid_as for step, _ in found}) == len(found)  # each is paid, and has noise of its own

@@ -65,7 +65,7 @@ def test_the_whole_curve_of_exact_scores_is_in_the_band_as_often_as_it_says(
 def test_points_of_all_thresholds_are_in_their_boxes_no_oftener_than_is_said(
     adjacency: AddRemove | ReplaceOne,
 ) -> None:
-    releases, held = 150, 0
+    releases, held = 80, 0
     for seed in range(releases):
         question = RocQuestion("y", "s", GRID, cuts=Cuts.FIXED)
         roc = answer(question, {"y": LABELS, "s": SCORES}, PrivacyLoss.pure(1), adjacency, seed)

@@ -63,14 +63,14 @@ def test_tests_and_residuals_of_groups_are_read_from_counts_too() -> None:
 
 
 def test_intervals_of_groups_that_noisy_counts_chose_cover_as_often_as_they_say() -> None:
-    """80 releases of 6 groups at level 0.9: misses within 4 standard deviations, groups of one release as one draw."""
+    """40 releases of 6 groups at level 0.9: misses within 4 standard deviations, groups of one release as one draw."""
     law = IntervalSums(
         2, 64, (Tier(range(64), Noise(Family.LAPLACE, Fraction(2), 2)),), Noise(Family.LAPLACE, Fraction(2), 2)
     )
     truth = np.stack([np.arange(64)[::-1] // 4 + 1, np.arange(64) // 4 + 1])
     exact, missed = np.append(truth.ravel(), 5), list[float]()
     privacy = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, int(exact.sum()), "", "", False, "")
-    noise = law.raw_noise(80, np.random.default_rng(2))
+    noise = law.raw_noise(40, np.random.default_rng(2))
     for drawn in noise:
         values = tuple((exact + drawn).astype(int).tolist())
         groups = CountedGroups(dp.Grid(0, 1, cells=64), Evidence(law, values, int(exact.sum())), 6)

@@ -130,10 +130,10 @@ def test_weighted_tests_find_alike_groups_different_as_rarely_as_they_say(monkey
 
 
 def test_intervals_hold_numbers_of_records_and_of_the_population(monkeypatch: pytest.MonkeyPatch) -> None:
-    """32 releases at 0.9 of declared times, where no order is open: within 4 sigma on both sides, and together in 2."""
+    """16 releases at 0.9 of declared times, where no order is open: within 4 sigma on both sides, and together in 2."""
     monkeypatch.setattr(leaving, "draws_for", lambda _: 400)
     monkeypatch.setattr(leaving, "hazards_of_few", lambda *_: None)  # intervals come from the counts alone
-    releases, level, held = 32, 0.9, dict[str, int]()
+    releases, level, held = 16, 0.9, dict[str, int]()
     whole = _exact(200_000, 77, whole=True)
     for seed in range(releases):
         given, loss = _exact(2500, seed, whole=True), PrivacyLoss.pure(("0.5", "2")[seed % 2])

@@ -46,11 +46,11 @@ def test_at_a_huge_epsilon_statistics_are_those_of_scipy_and_p_values_nearly(out
 
 
 def test_curves_of_one_distribution_are_told_apart_as_rarely_as_it_says() -> None:
-    """120 pairs: shares of small p-values are within 4 sigma of their level; a test that takes noise as records is not.
+    """60 pairs: shares of small p-values are within 4 sigma of their level; a test that takes noise as records is not.
 
     The benchmark of these tests has 2,000 pairs for each of four distributions.
     """
-    pairs, found = 120, []
+    pairs, found = 60, []
     for seed in range(pairs):
         curves = answer(QUESTION, columns(400, seed), PrivacyLoss.pure("0.3"), both(400)[seed % 2], seed)
         counts = [np.rint(np.diff(curve.y) * curve.count).astype(int) for curve in curves.values()]

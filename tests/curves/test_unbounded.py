@@ -68,7 +68,9 @@ def rank_errors(values: FloatArray, found: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(np.maximum(least - wanted, wanted - most), 0))
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(
+    "law", [pytest.param(law, marks=[pytest.mark.reproduction] * (n % 2)) for n, law in enumerate(LAWS)]
+)
 def test_ranks_are_nearly_as_exact_as_on_a_grid_that_fits(law: str) -> None:
     values = LAWS[law](np.random.default_rng(1), 100_000)
     errors = [
@@ -89,8 +91,10 @@ def test_ranks_are_nearly_as_exact_as_on_a_grid_that_fits(law: str) -> None:
     ],
     ids=lambda values: str(values[:2]),
 )  # fmt: skip
-@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": "0.5"}, {"epsilon": 10**6}], ids=str)
-def test_no_value_makes_it_fail(values: list[Any], loss: dict[str, Any]) -> None:
+def test_no_value_makes_it_fail(values: list[Any]) -> None:
+    """Under a pure or a concentrated loss in turn, and now and then a huge one."""
+    losses: list[dict[str, Any]] = [{"epsilon": 1}, {"rho": "0.5"}, {"epsilon": 10**6}]
+    loss = losses[len(str(values[:2])) % 3]
     for adjacency in (dp.REPLACE_ONE,) if "rho" in loss and values else (dp.ADD_REMOVE,):
         found = dp.cdf(values, adjacency=adjacency, randomness=dp.Randomness.from_seed(3), **loss)
         assert (np.diff(found.y) >= 0).all()
@@ -190,17 +194,17 @@ KINDS: dict[str, Law] = {
 
 
 def test_bands_hold_the_curve_of_the_records() -> None:
-    """Fewer than 15 of 20 bands at 0.9 hold with chance 0.01, if each holds with 0.9; the seeds are fixed."""
+    """Fewer than 7 of 10 bands at 0.9 hold with chance 0.013, if each holds with 0.9; the seeds are fixed."""
     held = []
     for number, law in enumerate(KINDS.values()):
-        for seed in range(4):
+        for seed in range(2):
             values = law(np.random.default_rng([number, seed]), 2000)
             adjacency = (dp.ADD_REMOVE, dp.REPLACE_ONE)[seed % 2]
             curve = dp.cdf(values, epsilon=1, adjacency=adjacency, randomness=dp.Randomness.from_seed(seed))
             truth = np.searchsorted(np.sort(values), curve.x) / len(values)
             lower, upper = curve.band(0.9)
             held.append(bool(((lower <= truth + 1e-12) & (truth <= upper + 1e-12)).all()))
-    assert sum(held) >= 15
+    assert sum(held) >= 7
 
 
 def test_edges_are_decimals_as_people_write_them() -> None:

@@ -179,7 +179,7 @@ def test_ratios_are_safe_without_signal_and_tell_groups_apart_with_it() -> None:
     )
 
 
-@pytest.mark.parametrize("informative", [False, True])
+@pytest.mark.parametrize("informative", [pytest.param(False, marks=pytest.mark.reproduction), True])
 def test_intervals_for_the_population_hold_two_sided(informative: bool) -> None:
     """Seeds are fixed; of 24 intervals that hold with chance 0.9, 17 or fewer hold with chance 0.008."""
     draw = np.random.default_rng(5)
@@ -210,8 +210,9 @@ def test_the_command_line_asks_weighted_results(tmp_path: Any) -> None:
         "cdf": "--column x --grid 0:1:16", "quantiles": "--column x --grid 0:1:16", "mean": "--column x --bounds 0:1",
         "survival": "--time t --event e --grid 0:14:14",
     }  # fmt: skip
+    app = build()
     for word, options in asks.items():
-        done = CliRunner().invoke(build(), [word, str(tmp_path / "s.csv"), *options.split(), *weights])
+        done = CliRunner().invoke(app, [word, str(tmp_path / "s.csv"), *options.split(), *weights])
         assert done.exit_code == 0, done.output
         assert "weighted by w up to 5" in done.output
     without = ["mean", str(tmp_path / "s.csv"), "--column", "x", "--bounds", "0:1", *weights[4:]]
@@ -220,6 +221,6 @@ def test_the_command_line_asks_weighted_results(tmp_path: Any) -> None:
         (["--weight-cap", "5"], "weight-cap: it caps the weights of a column: name that with --weight"),
         ([*weights[:4], "--by", "e=0,1"], "by: results of survey weights take none"),
     ):
-        done = CliRunner().invoke(build(), [*without, *more])
+        done = CliRunner().invoke(app, [*without, *more])
         assert done.exit_code != 0
         assert words in done.output + str(done.exception)

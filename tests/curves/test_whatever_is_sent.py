@@ -30,10 +30,13 @@ def answered_with(values: tuple[int, ...]) -> Callable[[Step], Release]:
 
 
 @pytest.mark.filterwarnings("ignore::dpcurves.curves.CurveWarning")
-@pytest.mark.parametrize("kind", TURN)
-def test_every_question_ends_in_a_curve_whatever_is_released(kind: str) -> None:
-    for question in QUESTIONS:
-        curve: Any = read(question, answered_with(TURN[kind]))
+@pytest.mark.parametrize("place", range(len(TURN)))
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.reproduction) for kind in TURN] + ["in turn"])
+def test_every_question_ends_in_a_curve_whatever_is_released(kind: str, place: int) -> None:
+    """Each question is sent one kind of numbers, the next one another kind; `make bench` sends each all kinds."""
+    sent = cycle([TURN[kind]] if kind in TURN else TURN.values())
+    for question, values in list(zip(QUESTIONS, sent, strict=False))[place :: len(TURN)]:
+        curve: Any = read(question, answered_with(values))
         text = curve.to_json()
         if not isinstance(curve, ByCategory):  # those by category are read one by one
             assert type(curve).from_json(text).to_json() == text, question

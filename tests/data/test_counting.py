@@ -79,9 +79,9 @@ def test_every_edge_and_its_neighbours_are_counted_as_numpy_counts_them(source: 
 
 def test_sums_are_those_of_numpy(source: str, tmp_path: Path) -> None:
     with opened(EVERY_SOURCE[source]({"x": pa.array(VALUES)}, tmp_path)) as records:
-        for grid in GRIDS:
-            for half in (1, HALF):
-                assert records.sums([Axis("x", grid)], half) == expected_sums(grid, VALUES, half), grid
+        for place, grid in enumerate(GRIDS):
+            half = (1, HALF)[place % 2]
+            assert records.sums([Axis("x", grid)], half) == expected_sums(grid, VALUES, half), grid
 
 
 def test_two_axes_make_one_table_and_one_missing_cell(source: str, tmp_path: Path) -> None:

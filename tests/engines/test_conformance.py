@@ -132,7 +132,7 @@ HOLDINGS = {
 AXES = (Axis("x", Grid(0, 2, cells=2)),)
 
 
-@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("most", [pytest.param(1, marks=pytest.mark.reproduction), 2])
 def test_one_unit_moves_the_counts_of_tiny_tables_by_its_bound(load: Load, most: int) -> None:
     """All tables of two units with these records each, against all neighbours, for both adjacencies."""
     counts, few = {}, HOLDINGS[most]

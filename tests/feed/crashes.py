@@ -138,14 +138,14 @@ def require_once(url: str, name: str, steps: int, folder: Path) -> None:
     assert Ledger.open(url).balance(name).spent.digits == "1"
 
 
-def kill_at_every_place(url: str, steps: Sequence[int], folder: Path) -> int:
-    """Kill processes at each place of these steps, and let others go on. How many places.
+def kill_at_every_place(url: str, steps: Sequence[int], folder: Path, first: int = 0, stride: int = 1) -> int:
+    """Kill processes at each place of these steps, or at one of so many, and let others go on. How many places.
 
     Stream n is killed at place n of the first step, its next process at place n of the second one, and so on: each is
     killed once at each of its steps, and no place is left out.
     """
     left, places = list(steps), 0
-    for number in count():
+    for number in count(first, stride):
         work = partial(follow_until_killed, url, f"every-{number}", max(steps) + 1, folder)
         for step in list(left):
             _, died = in_a_fork(work, (step, number))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 from warnings import catch_warnings
 
@@ -78,10 +79,26 @@ def test_every_public_question_has_a_forecast() -> None:
     assert all(kind_of(each).words for each in QUESTIONS)
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: type(question).__name__)
+REPEATED = (
+    dp.UnboundedQuantilesQuestion, dp.UnboundedScoresQuestion, dp.UnboundedSurvivalQuestion,
+    dp.UnboundedSumQuestion, dp.UnboundedVarianceQuestion, dp.UnboundedSummaryQuestion, dp.ScoresQuestion,
+    dp.CalibrationQuestion, dp.WeightedSurvivalQuestion,
+)  # fmt: skip
+"""Questions that are answered as others here are, and take long; `make bench` tries these, too."""
+
+
+def tried(*questions: Any) -> list[Any]:
+    """Each question, those that repeat others only by `make bench`."""
+    return [pytest.param(each, marks=REPRODUCTION) if isinstance(each, REPEATED) else each for each in questions]
+
+
+REPRODUCTION = pytest.mark.reproduction
+
+
+@pytest.mark.parametrize("question", tried(*QUESTIONS), ids=lambda question: type(question).__name__)
 def test_with_next_to_no_noise_hardly_anything_is_off(question: Any) -> None:
     kind = kind_of(question)
-    records = kind.columns(question, next(iter(kind.laws.values()))(np.random.default_rng(1), 600))
+    records = kind.columns(question, next(iter(kind.laws.values()))(np.random.default_rng(1), 400))
     loud, quiet = (
         dp.forecast(question, dp.PrivacyLoss.pure(epsilon), dp.REPLACE_ONE, like=records, rehearsals=2).high
         for epsilon in ("0.05", "1000")
@@ -91,7 +108,10 @@ def test_with_next_to_no_noise_hardly_anything_is_off(question: Any) -> None:
 
 @pytest.mark.parametrize(
     ("question", "adjacency"),
-    [(each, (dp.ADD_REMOVE, dp.REPLACE_ONE)[place % 2]) for place, each in enumerate(QUESTIONS[:-1])],
+    [
+        pytest.param(each, adjacency, marks=[REPRODUCTION] * isinstance(each, REPEATED))
+        for each, adjacency in zip(QUESTIONS[:-1], cycle((dp.ADD_REMOVE, dp.REPLACE_ONE)), strict=False)
+    ],
     ids=lambda given: type(given).__name__,
 )
 def test_an_answer_is_the_one_of_a_session(question: Any, adjacency: dp.Neighbours) -> None:

@@ -16,12 +16,12 @@ KEY_HEX = "5a" * 32
 NewDatabase = Callable[[], str]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def flights() -> Account:
     return Account("flights", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(1))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def patients() -> Account:
     return Account("patients", Neighbours.REPLACE_ONE, Unit("patient", 2), PrivacyLoss.zcdp("0.5"))
 

@@ -53,12 +53,12 @@ def charge_for(ledger: Ledger, number: int, question: int) -> Grant:
 
 
 def spend_for_a_project(url: str, number: int, start: Barrier, folder: Path) -> int:
-    """How many of 20 charges for one of two analysts of one of two projects were granted."""
+    """How many of 10 charges for one of two analysts of one of two projects were granted."""
     ledger, granted = Ledger.open(url), 0
     start.wait(WAIT)
-    for i in range(20):
+    for i in range(10):
         with suppress(BudgetExceeded):
-            charge_for(ledger, number, 20 * number + i)
+            charge_for(ledger, number, 10 * number + i)
             granted += 1
     return granted
 
@@ -70,12 +70,12 @@ def ask_the_same_in_a_project(url: str, number: int, start: Barrier, folder: Pat
     return [charge_for(ledger, number, question).id for question in range(3)]
 
 
-def spend_a_hundred(url: str, number: int, start: Barrier, folder: Path) -> dict[str, float]:
-    """How many of 100 charges were granted and refused, and how many seconds that took."""
+def spend_sixty(url: str, number: int, start: Barrier, folder: Path) -> dict[str, float]:
+    """How many of 60 charges were granted and refused, and how many seconds that took."""
     ledger, granted, refused = Ledger.open(url), 0, 0
     start.wait(WAIT)
     begun = time.perf_counter()
-    for i in range(100):
+    for i in range(60):
         try:
             charge(ledger, f"{number}-{i}")
             granted += 1
@@ -143,7 +143,7 @@ def reveal_for_a_project(url: str, number: int, start: Barrier, folder: Path) ->
 
 
 EVERY_WORK = (
-    spend_a_hundred, spend_for_a_project, ask_the_same_in_a_project, reveal_for_a_project, ask_the_same, note_the_same,
+    spend_sixty, spend_for_a_project, ask_the_same_in_a_project, reveal_for_a_project, ask_the_same, note_the_same,
     ask_something_else, open_and_create, reveal_until_killed,
 )  # fmt: skip
 WORKS: dict[str, Work] = {work.__name__: work for work in EVERY_WORK}

@@ -55,20 +55,20 @@ def together(work: str, count: int, url: str, folder: Path) -> list[Any]:
 def test_eight_processes_are_granted_exactly_the_cap_and_nobody_is_left_waiting_by_the_others(
     new_url: Callable[[], str], tmp_path: Path
 ) -> None:
-    """Each would be granted 62. A machine may hold a process up, but not in three rounds the one that has fewest."""
-    assert any(fewest_of_eight(new_url(), tmp_path) >= 20 for _ in range(3))
+    """Each would be granted 37. A machine may hold a process up, but not in three rounds the one that has fewest."""
+    assert any(fewest_of_eight(new_url(), tmp_path) >= 12 for _ in range(3))
 
 
 def fewest_of_eight(url: str, tmp_path: Path) -> float:
-    """How many charges were granted to the process that was granted the fewest of 500."""
+    """How many charges were granted to the process that was granted the fewest of 300."""
     ledger = Ledger.open(url)
-    ledger.create(account(cap=500))
-    reports = together("spend_a_hundred", 8, url, tmp_path)
-    assert [sum(report[kind] for report in reports) for kind in ("granted", "refused")] == [500, 300]
+    ledger.create(account(cap=300))
+    reports = together("spend_sixty", 8, url, tmp_path)
+    assert [sum(report[kind] for report in reports) for kind in ("granted", "refused")] == [300, 180]
     assert ledger.statement("flights").left.exact == 0
-    assert ledger.verify().entries == 501
-    rate = 800 / max(report["seconds"] for report in reports)
-    print(f"\n{url.split(':', maxsplit=1)[0]}: 800 charges (500 granted) by 8 processes: {rate:.0f} per second")
+    assert ledger.verify().entries == 301
+    rate = 480 / max(report["seconds"] for report in reports)
+    print(f"\n{url.split(':', maxsplit=1)[0]}: 480 charges (300 granted) by 8 processes: {rate:.0f} per second")
     return float(min(report["granted"] for report in reports))
 
 
@@ -138,16 +138,16 @@ def kill_one_after_the_other(pids: Sequence[int], folder: Path) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def test_what_sixteen_killed_processes_revealed_is_recorded(url: str, tmp_path: Path) -> None:
+def test_what_eight_killed_processes_revealed_is_recorded(url: str, tmp_path: Path) -> None:
     ledger = Ledger.open(url)
     ledger.create(account(cap=10**6))
-    with crowd("reveal_until_killed", 16, url, tmp_path) as running:
-        wait_for_lines(tmp_path, 32)
+    with crowd("reveal_until_killed", 8, url, tmp_path) as running:
+        wait_for_lines(tmp_path, 16)
         kill_one_after_the_other(running.pids, tmp_path)
-        assert running.exits() == [-signal.SIGKILL] * 16
+        assert running.exits() == [-signal.SIGKILL] * 8
     revealed = dict(json.loads(line) for line in lines(tmp_path))
     recorded = {line.request: line for line in ledger.statement("flights").grants}
-    assert len(revealed) >= 64
+    assert len(revealed) >= 32
     assert revealed.keys() <= recorded.keys()
     again = {request: charge(ledger, request) for request in revealed}  # costs nothing
     assert {request: ledger.stored(grant, 0, 0) for request, grant in again.items()} == revealed
@@ -158,10 +158,10 @@ def test_what_sixteen_killed_processes_revealed_is_recorded(url: str, tmp_path: 
 
 def test_eight_processes_exceed_neither_their_allowances_nor_the_cap(url: str, tmp_path: Path) -> None:
     ledger = Ledger.open(url)
-    ledger.create(account(cap=60))
-    allow_all(ledger, project=40, analyst=30)
+    ledger.create(account(cap=30))
+    allow_all(ledger, project=20, analyst=15)
     granted = together("spend_for_a_project", 8, url, tmp_path)
-    assert sum(granted) == 60  # 160 were asked for
+    assert sum(granted) == 30  # 80 were asked for
     statement = ledger.statement("flights")
     assert statement.left.exact == 0
     for each in statement.allowances:
@@ -171,7 +171,7 @@ def test_eight_processes_exceed_neither_their_allowances_nor_the_cap(url: str, t
             if each.project == member(number).project and each.analyst in (None, member(number).analyst)
         ]
         assert sum(of_it) == each.spent.exact <= each.limit.exact
-    assert ledger.verify().entries == 1 + 8 + 2 * 60
+    assert ledger.verify().entries == 1 + 8 + 2 * 30
 
 
 def test_what_eight_processes_of_two_projects_ask_is_paid_once_in_each(url: str, tmp_path: Path) -> None:

@@ -25,11 +25,17 @@ TABLES = tuple(f"dpcurves_{kind}" for kind in KINDS)
 
 
 @pytest.fixture
-def path(tmp_path: Path, flights: Account, patients: Account) -> Path:
+def path(made: Path, tmp_path: Path) -> Path:
+    """A copy of the ledger, to be edited."""
+    return Path(shutil.copy(made, tmp_path / "budget.db"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, flights: Account, patients: Account) -> Path:
     """A ledger of two accounts, four grants and answers, rows 1 to 10, notes, rows 11 to 13, ticks, rows 14 and 15,
     two allowances, rows 16 and 17, a grant and its payment, rows 18 and 19, and what somebody did, row 20.
     """
-    path = tmp_path / "budget.db"
+    path = tmp_path_factory.mktemp("made") / "budget.db"
     ledger = Ledger.open(f"sqlite:///{path}", KEY)
     ledger.create(flights)
     ledger.create(patients)
@@ -74,13 +80,13 @@ def trouble(path: Path, head: str | None = None) -> str:
 
 
 def edits(path: Path, table: str, column: str) -> Iterable[str]:
-    """Statements that change one value of one of two rows, each to something else."""
+    """Statements that change one value of one of two rows, each to something else, with other values in each."""
     others = [f"(SELECT max({column}) FROM {table})", f"(SELECT min({column}) FROM {table})"]
     values = ["NULL", "7", "-1", "2.5", "'x'", "''", "x'00'", f"'{'0' * 64}'", f"{column} || 'x'", f"{column} + 1"]
     with closing(sqlite3.connect(path)) as connection:
         rows = [row for (row,) in connection.execute(f"SELECT rowid FROM {table} LIMIT 2")]
-    for row in rows:
-        for value in [*others, *values]:
+    for place, row in enumerate(rows):
+        for value in [*others, *values][place % len(rows) :: len(rows)]:
             yield f"UPDATE {table} SET {column} = {value} WHERE rowid = {row} AND {column} IS NOT {value}"
 
 

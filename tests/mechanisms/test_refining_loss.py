@@ -54,7 +54,7 @@ def ways(
 
     If quantiles are given, the turns are those that close in `around` them.
     """
-    for way in range(12):
+    for way in range(7):
         plans: list[Plan] = []
         shares: list[Fraction] = []
 

@@ -58,7 +58,7 @@ def test_tiny_neighbours_lose_at_most_what_was_paid(name: str, adjacency: Adjace
 def test_a_record_lies_in_one_cell_of_each_table_whatever_stands_in_its_columns(name: str) -> None:
     kinds = list(product((-1.0, 0.5, np.inf, np.nan), (-1.0, 0.25, 9.0, np.nan), (0, 1, 2, 3)))
     for query, _ in asked(QUESTIONS[name], PrivacyLoss.pure(1), ADJACENCIES[0]):
-        for kind in kinds[::3]:
+        for kind in kinds[::7]:
             columns = {each: np.array([value]) for each, value in zip(("s", "t", "e"), kind, strict=True)}
             with open_records(columns, unit=EACH_RECORD, key=b"key") as records:
                 assert sorted(tabulate(records, query).tolist())[-2:] == [0, 1]

@@ -75,21 +75,25 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Slice:
 
 
 @pytest.mark.reproduction
+@pytest.mark.reproduction
 def test_every_claim_is_measured_and_has_a_line(ran: Slice) -> None:
     assert set(ran.verdicts) == {claim.id for claim in load(PAPER).claims}
     assert all(f"│ {claim.place[:20]}" in ran.said for claim in load(PAPER).claims)
 
 
 @pytest.mark.reproduction
+@pytest.mark.reproduction
 @pytest.mark.parametrize(("name", "verdict"), EXACT.items())
 def test_what_needs_no_sample_is_decided_even_by_a_slice(ran: Slice, name: str, verdict: str) -> None:
     assert ran.verdicts[name] == verdict
 
 
+@pytest.mark.reproduction
 def test_the_noise_that_is_needed_is_a_sixth_of_the_printed(ran: Slice) -> None:
     assert ran.numbers["noise-188"].printed == pytest.approx(31.857, abs=1e-3)
 
 
+@pytest.mark.reproduction
 def test_pictures_are_drawn(ran: Slice) -> None:
     assert ran.pictures == {f"figure_{number}.png" for number in (1, 2, 3, 4)}
 

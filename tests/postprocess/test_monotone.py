@@ -13,10 +13,11 @@ numbers = st.lists(st.integers(-20, 20), min_size=1, max_size=12)
 def test_isotonic_regression_is_the_max_min_of_means(values: list[int], seed: int) -> None:
     weights = np.random.default_rng(seed).integers(1, 5, len(values)).astype(float)
     y, n = np.array(values, dtype=np.float64), len(values)
-    exact = [
-        max(min(np.average(y[a : b + 1], weights=weights[a : b + 1]) for b in range(i, n)) for a in range(i + 1))
-        for i in range(n)
-    ]
+
+    def mean(first: int, last: int) -> float:
+        return float(np.average(y[first : last + 1], weights=weights[first : last + 1]))
+
+    exact = [max(min(mean(a, b) for b in range(i, n)) for a in range(i + 1)) for i in range(n)]
     np.testing.assert_allclose(non_decreasing(y, weights), exact, atol=1e-9)
 
 

@@ -15,10 +15,12 @@ from dpcurves.data import Categories
 from dpcurves.ledger import Account
 from dpcurves.models import Ranged
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
-from dpcurves_server import MACHINE, Gate, Role, Visitor
+from dpcurves_server import MACHINE, Gate, Role, Visitor, people
 from dpcurves_server.datasets import Relation, Source
 from dpcurves_server.declared_columns import Declared
 
+WORK = people.MEMORY, people.TIMES
+people.MEMORY, people.TIMES = 64, 1  # each scene has six people, whose passwords would take as long as all else
 PASSWORD = "correct horse battery"
 ROWS = 1000
 HISTOGRAM: dict[str, Any] = {"ask": "histogram", "column": "delay", "grid": "-60:600:66"}

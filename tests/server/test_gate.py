@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from fastapi import Request
-from scene import HISTOGRAM, LOSS, PASSWORD, Scene, made
+from scene import HISTOGRAM, LOSS, PASSWORD, WORK, Scene, made
 
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Categories
@@ -19,7 +19,7 @@ from dpcurves.data.axis import Predictor
 from dpcurves.models import Link, Power, Ranged, Scorecard, Term, predictor_from_json
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolAborted
-from dpcurves_server import MACHINE, Role
+from dpcurves_server import MACHINE, Role, people
 from dpcurves_server.datasets import Datasets
 from dpcurves_server.front import address_of
 from dpcurves_server.people import Passwords
@@ -147,7 +147,8 @@ def test_a_name_that_nobody_has_costs_the_same_work_as_one_that_somebody_has(
         with pytest.raises(ProtocolAborted, match="do not belong together"):
             scene.gate.sessions.sign_in(name, "guess", "elsewhere")
     scene.gate.people.unlock(scene.visitor("oda"), "eve")
-    assert compared == ["$argon2id$v=19$m=19456,t=2,p=1"] * 3
+    assert compared == [f"$argon2id$v=19$m={people.MEMORY},t={people.TIMES},p=1"] * 3
+    assert WORK == (19 * 1024, 2)  # elsewhere than in tests
 
 
 def test_who_tries_too_often_waits_and_keeps_nobody_else_from_the_account(scene: Scene) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import ssl
-import subprocess
-import sys
 from collections.abc import Iterator
 from http.client import HTTPSConnection
 from pathlib import Path
@@ -17,8 +14,10 @@ import pytest
 from at_once import at_once
 from running import Running
 from scene import Scene, made
+from typer.testing import CliRunner
 
 import dpcurves as dp
+from dpcurves.cli.app import build
 from dpcurves_parties.serving.identity import Pair
 from dpcurves_server import remote
 from dpcurves_server.cli import remotes
@@ -96,12 +95,12 @@ def test_the_command_line_logs_in_asks_and_exports(running: Running) -> None:
     token = scene.gate.tokens.make(scene.ann, "delays", "shell", 1)
 
     def run(*arguments: str, typed: str = "") -> str:
-        environment = {**os.environ, "XDG_CONFIG_HOME": str(folder / "config")}
-        command = [sys.executable, "-m", "dpcurves.cli", "remote", *arguments]
-        done = subprocess.run(command, input=typed, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        environment = {"XDG_CONFIG_HOME": str(folder / "config")}
+        done = CliRunner().invoke(app, ["remote", *arguments], input=typed, env=environment)
+        assert done.exit_code == 0, done.output
         return done.stdout
 
+    app = build()
     run("login", f"https://127.0.0.1:{running.port}", "--ca", str(folder / "cert.pem"), typed=f"{token}\n")
     assert (folder / "config" / "dpcurves" / "remote.json").stat().st_mode & 0o077 == 0
     asked = ("histogram", "--column", "delay", "--grid=-60:600:66", "--epsilon", "0.25")
