@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import BoolArray, FloatArray, IntArray, compiled
-from ..data.axis import Axis, Categories, FoundCategories, Predictor, TypedAxis, Unlisted
+from ..data.axis import Axis, Categories, DurationAxis, FoundCategories, Predictor, TypedAxis, Unlisted
 from ..data.grid import Grid
 from ..privacy import Unit
 from ..queries.query import (
@@ -43,7 +43,7 @@ from .engines.engine import (
     offsets,
     squared_offsets,
 )
-from .source import Column, Kind, hidden, place_of
+from .source import DURATION, Column, Kind, hidden, place_of
 
 # SENSITIVE. Regressions in disjoint subsets: each a function of the records of its own subset, in no order.
 
@@ -438,6 +438,11 @@ class Records:
             raise Refused("rows_per_unit", "this engine does not count rows of units: state a bound")
         return self._hidden(lambda: engine.sized_units(self._bound([axis])[0], doublings))
 
+    def time_of(self, column: str) -> str:
+        """Tell what type of time the schema says that a column is of: a date, a moment, a duration or none."""
+        columns = self._engine.columns
+        return columns[place_of(column, columns)].time
+
     def _hidden(self, action: Callable[[], Result]) -> Result:
         with self._one_at_a_time:
             return hidden(action, self._engine.failure)
@@ -452,7 +457,8 @@ class Records:
 
 def _as_typed(axis: Axis | Categories, column: Column) -> Column:
     """The column as the axis reads it: of a type of time as numbers, where the axis takes what the schema declares."""
-    if isinstance(axis, TypedAxis) and column.elapsed is not None:
+    takes_it = isinstance(axis, TypedAxis) and (column.time == DURATION or not isinstance(axis, DurationAxis))
+    if takes_it and column.elapsed is not None:
         return replace(column, kind=Kind.NUMBERS, number=column.elapsed)
     return column
 
@@ -597,6 +603,11 @@ class Scored:
     @property
     def moment(self) -> int | None:
         return self._records.moment
+
+    def time_of(self, column: str) -> str:
+        """Tell what type of time a column is of, where the engine tells."""
+        tell: Callable[[str], str] | None = getattr(self._records, "time_of", None)
+        return "" if tell is None else tell(column)
 
     def check(self, axes: Axes) -> None:
         """Refuse axes that the schema does not allow, and models whose columns are not there."""
