@@ -9,14 +9,15 @@ from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from math import sqrt
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .arguments import Named, Refused, WrongKind, require_kind, shown
 from .conversation import ALL, AnsweredOtherwise, Plan, Plans, Release, Setting, Step, UnsupportedQuery
 from .conversation.release import fingerprint, former
-from .curves import Question
+from .curves import Question, UnboundedCdfQuestion, UnboundedHistogramQuestion, UnboundedQuantilesQuestion
 from .curves.question import Forewarned, paid_by
 from .curves.result import Result, required_source, warn_of
+from .display.dates import UNITS
 from .ledger import LARGEST_AMOUNT, Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
@@ -301,6 +302,8 @@ def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
 
 
 MOMENT = "moment"
+IN_DATES = UnboundedCdfQuestion, UnboundedQuantilesQuestion, UnboundedHistogramQuestion
+"""Questions whose answer lies along an axis that is measured in dates, if its column holds such."""
 """The name under which a question stores which version of an engine's data it began with."""
 ROWS = "rows per unit"
 """The name under which it stores how many records of each unit it uses, where it found that by itself."""
@@ -609,6 +612,7 @@ class Session:
         self, question: Question[Curve], grant: Grant, promised: Adjacency | AnyRows, planner: Planner
     ) -> Curve:
         paid: dict[int, Release] = {}
+        question = self._in_its_unit(question)
 
         def reply(step: Step, allotment: Allotment, known: Adjacency) -> Release:
             if allotment.part not in paid:
@@ -621,6 +625,13 @@ class Session:
             return self._ledger.remember(grant, 0, {ROWS: rows})[ROWS]
 
         return bound_and_converse(question, promised, planner, QuestionBudget(grant), reply, kept=kept)
+
+    def _in_its_unit(self, question: Question[Curve]) -> Question[Curve]:
+        """The question, measured in dates or moments where its column is declared to hold such, and nobody said."""
+        if not isinstance(question, IN_DATES) or question.measured_in:
+            return question
+        unit = self._opened().time_of(question.column)
+        return cast(Question[Curve], replace(question, measured_in=unit)) if unit in UNITS else question
 
     def _paid_release(self, thing: Query, grant: Grant, allotment: Allotment, known: Adjacency) -> Release:
         """The stored answer of this payment; else it is answered and stored now. It has the turn of its part."""

@@ -29,6 +29,7 @@ ELAPSED = {
     "timestamp": "CAST(unix_micros({0}) AS DOUBLE) / CAST(1000000 AS DOUBLE)",
 }
 """SQL for days or seconds since the beginning of 1970. (Moments without a zone are not converted by all engines.)"""
+TIMES = {"date": "date", "timestamp": "moment"}
 _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
 
@@ -55,7 +56,15 @@ def column_of(name: str, declared: str) -> Column:
     if declared == "string" or declared.startswith(("varchar", "char")):
         return Column(name, Kind.TEXT, "CAST(NULL AS DOUBLE)", "{0}", unit=_UNIT_OF_TEXT)
     unit, kind = "{0}" if declared in TIMES else NO_UNIT, Kind.TIMES if declared in TIMES else Kind.OTHER
-    return Column(name, kind, "CAST(NULL AS DOUBLE)", "{0}", unit=unit, elapsed=ELAPSED.get(declared))
+    return Column(
+        name,
+        kind,
+        "CAST(NULL AS DOUBLE)",
+        "{0}",
+        unit=unit,
+        elapsed=ELAPSED.get(declared),
+        time=TIMES.get(declared, ""),
+    )
 
 
 def quoted(name: str) -> str:

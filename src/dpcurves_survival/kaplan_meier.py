@@ -422,9 +422,9 @@ class SurvivalQuestion:
         """Ask for one table: counts of censored records and of events in each cell, summed from the end."""
         return (yield from self.counted(ALL, ()))
 
-    def counted(self, share: Fraction, before: tuple[Release, ...]) -> Needs[Any]:
+    def counted(self, share: Fraction, before: tuple[Release, ...], along: type[Axis] = Axis) -> Needs[Any]:
         """Ask for it with this share of the loss; releases `before` stand in the privacy statement too."""
-        axis = Axis(self.time, self.grid.with_outside(Outside.APART))
+        axis = along(self.time, self.grid.with_outside(Outside.APART))
         axes = (labels(self.event, self.came, self.censored, ("censored", "came")), axis)
         found = yield from needed(Prefixes(axes_of(self.by, *axes)), share)
         rows, privacy = rows_of(found.counts), statement_of((*before, *found.releases))

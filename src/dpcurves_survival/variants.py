@@ -29,7 +29,7 @@ from dpcurves.curves.result import Covered, Drawing, notes_on_dependence
 from dpcurves.curves.unbounded import LOOKED, note_on_looks
 from dpcurves.curves.weighted import Squares, asked_of_weights, note_of
 from dpcurves.data import Axis, Grid, Outside, Weights
-from dpcurves.data.axis import Category
+from dpcurves.data.axis import Category, DurationAxis
 from dpcurves.display import numeral
 from dpcurves.inference.bands import simultaneous_errors
 from dpcurves.inference.design_effect import kish
@@ -344,7 +344,8 @@ class UnboundedSurvivalQuestion:
     looks find (see `strategies.found_range`).
 
     Attributes:
-        time, event, by, came, censored, measured_in: Those of a `SurvivalQuestion`.
+        time, event, by, came, censored, measured_in: Those of a `SurvivalQuestion`. The time may be a column of
+            durations, too, which are counted in seconds; not of dates, which do not tell how long it took.
 
     Raises:
         ValueError, TypeError: as for a `SurvivalQuestion`.
@@ -375,7 +376,7 @@ class UnboundedSurvivalQuestion:
         found = yield from needed(Range(self.time, CELLS), LOOKED)
         edges = [0.0, *(edge for edge in found.cells_counted.edges.tolist() if edge > 0)]
         grid = Grid.from_edges(edges if len(edges) > 1 else [0.0, 1.0], outside=Outside.APART)
-        return (yield from self.along(grid).counted(ALL - LOOKED, found.releases))
+        return (yield from self.along(grid).counted(ALL - LOOKED, found.releases, DurationAxis))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""

@@ -216,3 +216,33 @@ def test_edges_are_decimals_as_people_write_them() -> None:
             assert (np.diff(edges) > 0).all()
             assert 1 <= len(edges) - 1 < 12 * cells + 5
             assert all(len(f"{edge:.15g}".split("e")[0].strip("0.")) <= 8 for edge in edges)
+
+
+def test_dates_are_printed_as_dates_where_the_schema_declares_such() -> None:
+    days = np.datetime64("2021-01-01") + np.random.default_rng(1).integers(0, 1000, 4000)
+    found = dp.quantiles(days, [0.5], epsilon=2, adjacency=dp.ADD_REMOVE)
+    assert found.curve.label == "value (date)"
+    (_, told), *_ = found._summary()
+    assert told.startswith("2022-0")
+    axes = found.curve.plot()
+    words = [tick.get_text() for tick in axes.get_xticklabels()]
+    assert any(word.startswith("202") and word.count("-") == 2 for word in words)
+    assert dp.CDF.from_json(found.curve.to_json()).label == "value (date)"
+
+
+def test_times_may_be_durations_and_scores_dates_without_a_grid() -> None:
+    draw = np.random.default_rng(1)
+    table = pa.table({
+        "took": pa.array((draw.exponential(100, 4000) * 86_400).astype(int), pa.duration("s")),
+        "day": pa.array(draw.integers(18_000, 19_000, 4000).astype("int32")).cast(pa.date32()),
+        "event": draw.integers(0, 2, 4000),
+    })  # fmt: skip
+    with dp.Session(table, budget=dp.PrivacyLoss.pure(9), adjacency=dp.ADD_REMOVE) as session:
+        curve = session.ask(dp.UnboundedSurvivalQuestion("took", "event"), dp.PrivacyLoss.pure(2))
+        assert np.interp(138 * 86_400, curve.x, curve.y) == pytest.approx(0.5, abs=0.06)  # hazards of half of 1 in 100
+        for column in ("took", "day"):
+            scores = session.ask(dp.UnboundedScoresQuestion("event", column), dp.PrivacyLoss.pure(2))
+            assert scores.roc().auc == pytest.approx(0.5, abs=0.1)
+        with pytest.raises(ValueError, match="give days or seconds as numbers"):
+            session.ask(dp.UnboundedSurvivalQuestion("day", "event"), dp.PrivacyLoss.pure(2))
+        assert session.left.epsilon == 3

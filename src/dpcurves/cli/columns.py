@@ -122,17 +122,25 @@ class QuantilesView(ResultView):
     """Quantiles with their intervals."""
 
     def tables(self, curve: Quantiles) -> list[Shown]:
-        from ..display import span, standing
+        import numpy as np
+
+        from ..display.dates import is_dated, placed, reaching
 
         known = curve.intervals(self.sure.level)
         widths = (known[:, 1] - known[:, 0]).tolist()
         places = zip(curve.x.tolist(), curve.cells.tolist(), widths, strict=True)
+        label = curve.curve.label
         columns = {
             "p": curve.p,
-            "x": [standing(x, *cell, known_to=width) for x, cell, width in places],
-            "cell": [span(*cell) for cell in curve.cells.tolist()],
+            "x": [placed(x, *cell, label, width) for x, cell, width in places],
+            "cell": [reaching(*cell, label) for cell in curve.cells.tolist()],
         }
-        return [self.shown(curve, columns)]
+        shown = self.shown(curve, columns)
+        if not is_dated(label):
+            return [shown]
+        ends = {name: np.asarray(each) for name, each in shown.columns.items() if name not in columns}
+        told = {name: [reaching(*pair, label) for pair in each.tolist()] for name, each in ends.items()}
+        return [shown._replace(columns={**columns, **told})]
 
 
 class HistogramView(ResultView):

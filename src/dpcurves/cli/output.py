@@ -338,6 +338,18 @@ class PlainView:
         return drawn(curve)
 
 
+def in_dates(curve: Any) -> dict[str, Any]:
+    """Columns of a result, with dates in the places of days or seconds where its axis has such."""
+    from ..display import numeral
+    from ..display.dates import dated, is_dated
+
+    columns: dict[str, Any] = curve._columns()
+    label = getattr(curve, "label", "")
+    if not is_dated(label) or "x" not in columns:
+        return columns
+    return {**columns, "x": [dated(x, label) or numeral(x) for x in columns["x"].tolist()]}
+
+
 @dataclass(frozen=True)
 class ResultView:
     """Default view of a result with a band or intervals, by the result's own columns and plot.
@@ -360,8 +372,8 @@ class ResultView:
         """Columns of the result, with lower and upper ends."""
         what = curve._covers()
         if curve._points() > self.most:
-            return [Shown(f"no {what} is shown of more than {self.most:,} points", curve._columns())]
-        return [self.shown(curve, curve._columns(), curve._ends, what)]
+            return [Shown(f"no {what} is shown of more than {self.most:,} points", in_dates(curve))]
+        return [self.shown(curve, in_dates(curve), curve._ends, what)]
 
     def draw(self, curve: Any) -> Axes:
         """Plot of the result with its band or its intervals."""

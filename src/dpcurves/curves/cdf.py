@@ -16,7 +16,8 @@ from ..arguments import Refused, chance, require_kind, share
 from ..arrays import FloatArray
 from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, needed
 from ..data import Axis, Grid
-from ..display import RECORDS, span, standing
+from ..display import RECORDS
+from ..display.dates import placed, reaching
 from ..inference import Band, cell_at, ends_at, inside, population_band, simultaneous_band, simultaneous_errors
 from ..inference.bands import means_at_once, outermost, scaled
 from ..inference.simulation import sampling_generator
@@ -242,8 +243,9 @@ def quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, str]]:
     }
     widths = np.diff(intervals[RECORDS])[:, 0].tolist()
     points = zip(curve.quantile(p).tolist(), curve.quantile_cell(p).tolist(), widths, strict=True)
-    places = [standing(x, *cell, known_to=width) for x, cell, width in points]
-    ends = [[f"{span(*pair)} {whom}" for pair in found.tolist()] for whom, found in intervals.items()]
+    label: str = getattr(curve, "label", "")
+    places = [placed(x, *cell, label, width) for x, cell, width in points]
+    ends = [[f"{reaching(*pair, label)} {whom}" for pair in found.tolist()] for whom, found in intervals.items()]
     words = [f"{place} ({100 * LEVEL:g}%: {', '.join(own)})" for place, *own in zip(places, *ends, strict=True)]
     return list(zip(names, words, strict=True))
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, floor, hypot, log10, prod, sqrt
+from math import ceil, exp, floor, hypot, inf, log, log10, prod, sqrt
+from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..data import Grid, Outside
 from ..data.axis import TypedAxis
 from ..display import numeral
 from ..laws.law import LEAST_VARIANCE
-from ..strategies.found_range import CLOSE, DECADES, TENTHS, Looks
+from ..strategies.found_range import CLOSE, DECADES, DOUBT, TENTHS, Looks
 from .by_category import axis_label, in_rows, in_words
 from .histogram import Histogram, HistogramQuestion
 from .question import By, axes_of, keys_of, statement_of
@@ -40,6 +41,16 @@ MOST_BARS, FEWEST_BARS, MOST_IN_ALL = 40, 2, 10_000
 LARGEST_WHOLE = 2**53
 LEAST_BOUND = 1e-290
 """The least bound but 0: a cell of less width holds nothing but zeros."""
+TOLD, MOST_GROWTH = 4.0, 3.5
+"""Deviations of noise that records of a tail are, which counts tell well enough; and the most by which steps along a
+tail grow."""
+EVEN = 1e-6
+"""Differences of numbers that are taken to be equal, and the least part of records."""
+PREVIOUS = 2
+"""Intervals before one that tell how dense records are at its beginning."""
+BEYOND = 0.35
+"""Records beyond each bound, in deviations of the noise of a sum over half the distance of the bounds, that weigh as
+much as this noise: a bound further out by one leaves out less of each of these, and adds half as much noise."""
 LEVEL_DEVIATIONS = 1.645
 """Deviations that noise exceeds with a chance of about 5 %."""
 
@@ -53,6 +64,7 @@ class Seen(NamedTuple):
         counts: The noisy counts that this was read from, without bias.
         noise: The standard deviation of the noise of one of them.
         stands_out: Whether any interval stands out; else the one that has most is taken.
+        expected: The expected records of each interval, those of thin tails too; None: `records`.
     """
 
     edges: FloatArray
@@ -60,6 +72,7 @@ class Seen(NamedTuple):
     counts: FloatArray
     noise: float
     stands_out: bool
+    expected: FloatArray | None = None
 
     @classmethod
     def by(cls, found: Counted, setting: Setting) -> Seen:
@@ -72,7 +85,8 @@ class Seen(NamedTuple):
         if not any_stands_out:
             most = int(np.argmax(totals)) if totals.any() else DECADES.index(1.0)
             stands_out = np.arange(len(totals)) == most
-        placed, counts, records = looks.believed(setting.adjacency.total) > 0, looks.counts, np.zeros(len(decade))
+        expected, counts, records = looks.expected(setting.adjacency.total), looks.counts, np.zeros(len(decade))
+        placed = expected > DOUBT * looks.noise
 
         def place(each: int, total: float) -> None:
             own = decade == each
@@ -93,7 +107,9 @@ class Seen(NamedTuple):
             for end, beside in ((0, each - 1), (-1, each + 1)):
                 if reached[end] and 0 <= beside < len(totals) and not stands_out[beside] and beyond[beside] > 0:
                     place(beside, float(beyond[beside] + UNPLACED * noises[beside]))
-        return cls(np.array(looks.edges), records, counts, looks.noise, any_stands_out)
+        inside = np.isin(decade, known) | (records > 0)
+        tails = np.where(inside, np.maximum(expected, 0.0), 0.0)
+        return cls(np.array(looks.edges), records, counts, looks.noise, any_stands_out, tails)
 
     @property
     def middles(self) -> FloatArray:
@@ -113,10 +129,48 @@ class Seen(NamedTuple):
         low, high = self.edges[place : place + 2].tolist()
         return float(low + min(max(part, 0.0), 1.0) * (high - low))
 
+    def reach(self, beyond: float, side: int) -> float:
+        """The number above (side 1) or below (side -1) which about so many records lie, beyond what counts can tell.
+
+        Quantiles of a normal law are a straight line in its deviates; of other laws the steps from one deviate to the
+        next grow, or shrink, by a factor that hardly changes: two steps that counts tell give it, and so the others.
+        """
+        records = self.records if self.expected is None or not self.expected.any() else self.expected
+        edges, records = (self.edges, records) if side > 0 else (-self.edges[::-1], records[::-1])
+        total = float(records.sum())
+        beyond, told = (min(max(part / total, EVEN), 1 / 4) for part in (beyond, max(TOLD * self.noise, beyond)))
+        step = NormalDist().inv_cdf(1 - told) / 2
+        middle, one, two = (_above(edges, records, total * NormalDist().cdf(-place * step)) for place in range(3))
+        first, second = one - middle, two - one
+        if not second > 0:
+            return side * two
+        growth = min(second / first, MOST_GROWTH) if first > 0 else MOST_GROWTH
+        more = max(NormalDist().inv_cdf(1 - beyond) / step - 2, 0.0)
+        steps = more if abs(growth - 1) < EVEN else growth * (growth**more - 1) / (growth - 1)
+        return side * (two + second * steps)
+
     def beyond(self, low: float, high: float) -> tuple[str, str]:
         """About how many records lie below and above, in words: at most so many, but for a chance of 5 %."""
-        sides = self.edges[1:] <= low, self.edges[:-1] >= high
+        sides = self.edges[:-1] < low, self.edges[1:] > high
         return _at_most(self.counts[sides[0]], self.noise), _at_most(self.counts[sides[1]], self.noise)
+
+
+def _above(edges: FloatArray, records: FloatArray, wanted: float) -> float:
+    """The number above which so many records lie: evenly in an interval, or falling from the density before it.
+
+    >>> _above(np.array([0.0, 90.0, 100.0, 1000.0]), np.array([500.0, 20.0, 100.0]), 100 / np.e)
+    150.0
+    """
+    above = np.append(np.cumsum(records[::-1])[::-1], 0.0)
+    place = max(int(np.searchsorted(-above, -wanted, side="right")) - 1, 0)
+    low, high = edges[place : place + 2].tolist()
+    before = slice(max(place - PREVIOUS, 0), place)
+    density = float(records[before].sum()) / max(low - float(edges[before.start]), 1e-300)
+    mean = float(records[place]) / density if density > 0 else inf
+    left = min(max((wanted - above[place + 1]) / max(records[place], 1e-300), 0.0), 1.0)
+    if mean > (high - low) / 2:
+        return float(high - left * (high - low))
+    return float(low - mean * log(max(left, exp(-(high - low) / mean))))
 
 
 def _at_most(counts: FloatArray, noise: float) -> str:
@@ -168,6 +222,9 @@ def even_cells(seen: Seen, most: int) -> Grid:
 def best_bounds(seen: Seen, noise: float, *, power: int, of_sum: bool, rows: int) -> tuple[float, float]:
     """The bounds under which noise and what is clamped are expected to err least together.
 
+    They are edges of intervals that stand out, and then where tails are expected to reach from there: in a tail noise
+    hides many more records than are worth the noise of wider bounds.
+
     Args:
         seen: What the looks tell.
         noise: The standard deviation of the noise of a sum, over half the distance between the bounds.
@@ -198,8 +255,23 @@ def best_bounds(seen: Seen, noise: float, *, power: int, of_sum: bool, rows: int
     half, centre = (ends - ends[:, None]) / 2, np.abs(ends + ends[:, None]) / 2
     error = noise * np.hypot(half**power, centre if of_sum else 0.0) + below[:, None] + above
     error[np.tril_indices(len(ends))] = np.inf
-    low, high = np.unravel_index(int(np.argmin(error)), error.shape)
-    return float(ends[low]), float(ends[high])
+    places = np.unravel_index(int(np.argmin(error)), error.shape)
+    low, high = least = float(ends[places[0]]), float(ends[places[1]])
+    if seen.expected is None or not seen.stands_out:
+        return least
+    far = BEYOND * rows * noise
+    low, high = _reached(seen, low, seen.reach(far, -1), -1), _reached(seen, high, seen.reach(far, 1), 1)
+    return (low, high) if low < high else least
+
+
+def _reached(seen: Seen, bound: float, far: float, side: int) -> float:
+    """A bound that is moved to where a tail seems to reach: outwards, or within the interval that ends there."""
+    last = int(np.searchsorted(seen.edges, bound)) - side
+    if side * far < side * float(seen.edges[min(max(last, 0), len(seen.edges) - 1)]):
+        return bound
+    crosses = (bound >= 0 > far) if side < 0 else (bound <= 0 < far)
+    found = 0.0 if crosses else float(f"{far:.1e}")
+    return 0.0 if abs(found) < LEAST_BOUND else min(max(found, -LARGEST_BOUND), LARGEST_BOUND)
 
 
 def _looked(column: str) -> Needs[Counted]:

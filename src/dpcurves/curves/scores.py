@@ -18,7 +18,7 @@ from ..arguments import Refused, chance, chosen, require_kind, shown
 from ..arrays import FloatArray
 from ..conversation import ALL, Needs, Prefixes, Range, Release, Setting, needed
 from ..data import Axis, Grid
-from ..data.axis import Category, Predictor
+from ..data.axis import Category, Predictor, TypedAxis
 from ..data.grid import HUNDREDTHS
 from ..display import numeral
 from ..fields import of_field
@@ -311,10 +311,10 @@ class ScoresQuestion:
         """Ask for one table with two rows, or with two rows for each category."""
         return (yield from self.counted(ALL, ()))
 
-    def counted(self, share: Fraction, before: tuple[Release, ...]) -> Needs[Any]:
+    def counted(self, share: Fraction, before: tuple[Release, ...], along: type[Axis] = Axis) -> Needs[Any]:
         """Ask for it with this share of the loss; releases `before` stand in the privacy statement too."""
         classes = labels(self.label, self.pos_label, self.neg_label)
-        score = Axis(self.score, self.grid)
+        score = along(self.score, self.grid)
         axes = axes_of(self.by, classes, score)
         found = yield from needed(Prefixes(axes), share)
         privacy = statement_of((*before, *found.releases), self.model)
@@ -408,7 +408,8 @@ class UnboundedScoresQuestion:
 
     Attributes:
         label, by, pos_label, neg_label, model: Those of a `ScoresQuestion`.
-        score: The column of scores. A model is no column: its range is public, as are its coefficients.
+        score: The column of scores, which may be dates, times or durations, too. A model is no column: its range is
+            public, as are its coefficients.
 
     Raises:
         ValueError, TypeError: as for a `ScoresQuestion`; or the score is no column.
@@ -430,7 +431,7 @@ class UnboundedScoresQuestion:
     def steps(self, setting: Setting) -> Needs[Any]:
         """Looks for the range of scores, and asks as a `ScoresQuestion` does."""
         found = yield from needed(Range(self.score, CELLS), LOOKED)
-        return (yield from self.along(found.cells_counted).counted(ALL - LOOKED, found.releases))
+        return (yield from self.along(found.cells_counted).counted(ALL - LOOKED, found.releases, TypedAxis))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..conversation import ALL, Anywhere, Counted, Needs, PrivacyStatement, Setting, needed
 from ..display import numeral
+from ..display.dates import dated
 from ..strategies.found_range import FEWEST_TURNS, FIRST, MOST_TURNS
 from .by_category import axis_label, in_words
 from .cdf import CDF
@@ -125,10 +126,10 @@ def read_along(found: Counted, label: str) -> CDF:
     if not found.is_paid:
         return CDF.rehearsed(prefixes, label, privacy)
     curve = CDF.along(prefixes, label, privacy)
-    return replace(curve, privacy=curve.privacy.noted(note_on_range(curve)))
+    return replace(curve, privacy=curve.privacy.noted(note_on_range(curve, label)))
 
 
-def note_on_range(curve: CDF) -> str:
+def note_on_range(curve: CDF, label: str = "") -> str:
     """The range of the fine cells, and about how many records lie below and above: from released numbers.
 
     These stand in coarse cells, not in none: where nothing was cut the whole grid is coarse.
@@ -140,7 +141,8 @@ def note_on_range(curve: CDF) -> str:
         return "no range stood out of the noise: all cells are coarse"
     low, high = (int(each) - 1 for each in (bounds[fine[0]], bounds[fine[-1] + 1]))
     low, high = max(low, 0), min(high, grid.cells)
-    ends = " to ".join(numeral(float(edge)) for edge in grid.edge(np.array([low, high])))
+    edges = grid.edge(np.array([low, high])).tolist()
+    ends = " to ".join(dated(edge, label) or numeral(edge) for edge in edges)
     below, above = curve.count * curve.y[low], curve.count * (1 - curve.y[high])
     sides = f"about {numeral(round(below))} records lie below and {numeral(round(above))} above"
     return f"the range, {ends}, was chosen by noisy counts; {sides}, in cells as wide as decades or wider"

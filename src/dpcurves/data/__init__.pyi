@@ -1,4 +1,4 @@
-from .axis import Axis, Categories, Category, FoundCategories, Predictor, TypedAxis, Unlisted, category
+from .axis import Axis, Categories, Category, DurationAxis, FoundCategories, Predictor, TypedAxis, Unlisted, category
 from .csv_file import CsvFile
 from .grid import (
     DOUBLINGS,

@@ -179,6 +179,11 @@ class TypedAxis(Axis):
 
 
 @dataclass(frozen=True, slots=True)
+class DurationAxis(TypedAxis):
+    """A column of numbers, or of durations (in seconds), on a grid: dates and moments do not tell how long it took."""
+
+
+@dataclass(frozen=True, slots=True)
 class Categories:
     """A column of categories that were declared in public, in this order. Any other value is missing.
 

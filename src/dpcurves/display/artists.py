@@ -13,11 +13,12 @@ from matplotlib.text import Annotation
 from matplotlib.transforms import IdentityTransform
 
 from ..conversation import PrivacyStatement
+from .dates import dated, is_dated
 from .numerals import lettering, numeral, numerals
 from .styles import is_dark, points
 from .text import footer
 
-MOST_TICKS = 6
+MOST_TICKS, MOST_DATES = 6, 5
 SHORT, PARTS = 60.0, (1.0, 2.0, 5.0)
 """A logarithmic axis of fewer than so many times has ticks between powers of ten, too."""
 DIGIT = 0.085
@@ -54,8 +55,25 @@ def _powers(ax: Axes, axis: Axis) -> ticker.LogLocator:
     return ticker.LogLocator(numticks=max(2, min(MOST_TICKS + 1, room)))
 
 
-def write_plainly(ax: Axes) -> None:
-    """Both axes of `ax`, where nobody chose other words for their ticks."""
+class Dated(Plain):
+    """Tick labels of an axis of days or seconds since 1970: dates, without times of day where all are midnights."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return dated(x, self._label) or numeral(x)
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        """Format the ticks at once."""
+        return [self(value) for value in values]
+
+
+def write_plainly(ax: Axes, across: str = "") -> None:
+    """Both axes of `ax`, where nobody chose other words for their ticks; dates where the one `across` has them."""
+    if is_dated(across) and isinstance(ax.xaxis.get_major_formatter(), ScalarFormatter):
+        ax.xaxis.set_major_formatter(Dated(across))
+        ax.xaxis.set_major_locator(MaxNLocator(MOST_DATES))
     for axis in (ax.xaxis, ax.yaxis):
         if isinstance(axis.get_major_formatter(), ticker.ScalarFormatter):
             axis.set_major_formatter(Plain())

@@ -422,7 +422,7 @@ class Picture:
         if upwards:
             self.ax.set_ylabel(upwards, parse_math=False)
         if plainly:
-            write_plainly(self.ax)
+            write_plainly(self.ax, across)
         explain(self.ax, place, size)
         return self
 

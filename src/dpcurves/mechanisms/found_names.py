@@ -65,7 +65,8 @@ class BoundedNoise:
         It is one over the sum of ``q**(|x| - threshold)``, ``q = exp(-rate)``, and rises with q: one that is rounded
         up gives an upper bound.
         """
-        with_margin = _DIGITS.multiply(_exponential(self.rate), 1 + _MARGIN / (self.threshold + 1))
+        margin = _DIGITS.add(1, _DIGITS.divide(_MARGIN, self.threshold + 1))
+        with_margin = _DIGITS.multiply(_exponential(self.rate), margin)
         q = Fraction(with_margin)
         power = Fraction(_DIGITS.power(with_margin, self.threshold)) * (1 + Fraction(_MARGIN))
         return power * (1 - q) / (1 + q - 2 * q * power)
@@ -98,9 +99,9 @@ def _first_guess(rate: float, delta: float) -> int:
 
 
 def _exponential(rate: Fraction) -> Decimal:
-    """``exp(-rate)``, rounded up."""
-    exponent = _DIGITS.divide(Decimal(rate.numerator), Decimal(rate.denominator))
-    return _DIGITS.multiply(_DIGITS.exp(-exponent), 1 + _MARGIN * _MARGIN)
+    """``exp(-rate)``, rounded up: each step in this context, as operators round to 28 digits."""
+    exponent = _DIGITS.divide(Decimal(-rate.numerator), Decimal(rate.denominator))
+    return _DIGITS.next_plus(_DIGITS.exp(exponent))
 
 
 @lru_cache(maxsize=256)

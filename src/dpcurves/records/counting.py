@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import BoolArray, FloatArray, IntArray, compiled
-from ..data import Axis, Categories, FoundCategories, Grid, Predictor, TypedAxis, Unlisted
+from ..data import Axis, Categories, DurationAxis, FoundCategories, Grid, Predictor, TypedAxis, Unlisted
 from ..privacy import Unit
 from ..queries import query as queries
 from ..queries.weighed import WeighedQuery
 from .engines import engine as engines
-from .source import Column, Kind, hidden, place_of
+from .source import DURATION, Column, Kind, hidden, place_of
 
 # SENSITIVE. Regressions in disjoint subsets: each a function of the records of its own subset, in no order.
 
@@ -427,6 +427,11 @@ class Records:
             raise Refused("rows_per_unit", "this engine does not count rows of units: state a bound")
         return self._hidden(lambda: engine.sized_units(self._bound([axis])[0], doublings))
 
+    def time_of(self, column: str) -> str:
+        """Tell what type of time the schema says that a column is of: a date, a moment, a duration or none."""
+        columns = self._engine.columns
+        return columns[place_of(column, columns)].time
+
     def _hidden(self, action: Callable[[], Result]) -> Result:
         with self._one_at_a_time:
             return hidden(action, self._engine.failure)
@@ -445,7 +450,8 @@ class Records:
 
 def _as_typed(axis: Axis | Categories, column: Column) -> Column:
     """The column as the axis reads it: of a type of time as numbers, where the axis takes what the schema declares."""
-    if isinstance(axis, TypedAxis) and column.elapsed is not None:
+    takes_it = isinstance(axis, TypedAxis) and (column.time == DURATION or not isinstance(axis, DurationAxis))
+    if takes_it and column.elapsed is not None:
         return replace(column, kind=Kind.NUMBERS, number=column.elapsed)
     return column
 

@@ -282,6 +282,9 @@ class Kind(Enum):
     OTHER = "neither numbers nor text"
 
 
+DATE, MOMENT, DURATION = "date", "moment", "duration"
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a source, which refers to it by its position.
@@ -294,6 +297,7 @@ class Column:
         unit: SQL of the unit that it names; NULL: missing.
         moment: SQL of its moment in microseconds since 1970, where the type says what it counts in.
         elapsed: SQL of days (of dates) or seconds as a double, where the type is one of time: see `TypedAxis`.
+        time: What the type is one of: dates, moments or durations (`DATE`, `MOMENT`, `DURATION`); else nothing.
     """
 
     name: str
@@ -303,6 +307,7 @@ class Column:
     unit: str = "{0}"
     moment: str | None = None
     elapsed: str | None = None
+    time: str = ""
 
 
 def wide_numbers(name: str) -> Column:
@@ -512,7 +517,7 @@ def column_of(name: str, declared: ArrowSchemaExportable) -> Column:
         return wide_numbers(name)
     kind = _kind(held)
     if kind not in {Kind.NUMBERS, Kind.UNTYPED}:
-        return Column(name, kind, NUMBER_IN_TEXT, moment=_moment(held), elapsed=_elapsed(held))
+        return Column(name, kind, NUMBER_IN_TEXT, moment=_moment(held), elapsed=_elapsed(held), time=_time(held))
     unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if DataType.is_floating(held) else "{0}"
     return Column(name, kind, NUMBER, unit=unit)
 
@@ -614,6 +619,12 @@ def _moment(held: DataType) -> str | None:
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MS_PER_DAY = 86_400_000
+
+
+def _time(held: DataType) -> str:
+    if DataType.is_duration(held):
+        return DURATION
+    return DATE if DataType.is_date(held) else MOMENT if DataType.is_timestamp(held) else ""
 
 
 def _elapsed(held: DataType) -> str | None:

@@ -177,9 +177,12 @@ class Looks:
         Args:
             total: The public number of records; None where it is private.
         """
+        return np.maximum(self.expected(total) - DOUBT * self.noise, 0.0)
+
+    def expected(self, total: int | None) -> FloatArray:
+        """The expected number of records of each cell: see `believed`."""
         joint = JointEstimate(self.turns, self.halved)
-        splits = estimate(joint.known, self.records if total is None else joint.total)
-        return np.maximum(splits.cells[1:-1] - DOUBT * self.noise, 0.0)
+        return np.asarray(estimate(joint.known, self.records if total is None else joint.total).cells[1:-1])
 
     @property
     def halved(self) -> Layout:

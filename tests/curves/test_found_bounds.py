@@ -1,0 +1,57 @@
+"""Bounds of sums and means that nobody gave: how far a tail reaches, from counts that tell its beginning alone."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves.curves.found_cells import Seen, best_bounds
+
+DEVIATES = np.array([NormalDist().inv_cdf(part / 400_000) for part in range(1, 400_000, 2)])
+LAWS = {
+    "normal": 50 + 3 * DEVIATES,
+    "lognormal": np.exp(10 + 0.6 * DEVIATES),
+    "exponential": -np.log((0.5 + np.arange(200_000)) / 200_000)[::-1],
+    "pareto": ((0.5 + np.arange(200_000)) / 200_000)[::-1] ** -0.4,
+}
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+@pytest.mark.parametrize("law", LAWS)
+def test_a_tail_is_followed_beyond_what_noise_lets_stand_out(law: str, side: int) -> None:
+    values = np.sort(side * LAWS[law])
+    ends = np.quantile(values, [0.0, 1.0])
+    edges = np.unique(np.concatenate([np.linspace(*np.quantile(values, [0.01, 0.99]), 60), ends]))
+    records = np.histogram(values, edges)[0] / 100  # 2,000 records
+    seen = Seen(edges, records, records, 12.0, stands_out=True, expected=records)
+    wanted = np.quantile(values, 1 - 1.5 / 2000 if side > 0 else 1.5 / 2000)
+    middle = np.median(values)
+    assert 0.7 < (seen.reach(1.5, side) - middle) / (wanted - middle) < 1.4
+
+
+def test_bounds_reach_beyond_what_stands_out_and_not_across_zero() -> None:
+    edges = np.array([0.0, 10.0, 20.0, 30.0, 40.0, 100.0])
+    records = np.array([500.0, 300.0, 150.0, 80.0, 0.0])
+    bounds = best_bounds(
+        Seen(edges, records, records, 10.0, stands_out=True, expected=records), 3.0, power=1, of_sum=False, rows=1
+    )
+    assert bounds[0] == 0
+    assert 50 < bounds[1] < 150
+    one = np.array([0.0, 0.0, 900.0, 0.0, 0.0])
+    low, high = best_bounds(
+        Seen(edges, one, one, 10.0, stands_out=True, expected=one), 3.0, power=1, of_sum=False, rows=1
+    )
+    assert 18 < low <= 20
+    assert 30 <= high < 32
+    nothing = Seen(edges, records, records, 10.0, stands_out=False, expected=records)
+    assert best_bounds(nothing, 3.0, power=1, of_sum=False, rows=1) == (0, 40)
+
+
+@pytest.mark.parametrize("loss", ["0.001", "1000000"])
+def test_bounds_are_numbers_at_any_loss(loss: str) -> None:
+    for values in ([0.0] * 50, [5.0] * 50, [-1e300, 0.0, 1e300], [], np.linspace(-4, 900, 500).tolist()):
+        found = dp.mean(values, bounds="auto", epsilon=loss, adjacency=dp.ADD_REMOVE)
+        assert -np.inf < found.lower < found.upper < np.inf
