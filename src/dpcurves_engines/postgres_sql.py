@@ -43,7 +43,7 @@ ELAPSED = {
 }  # fmt: skip
 """SQL for days or seconds since the beginning of 1970, or of the day; infinite where a date or moment is."""
 
-TIMES = {DATE: "date", MOMENT: "moment", MOMENT_IN_ZONE: "moment"}
+TIME_UNITS = {DATE: "date", MOMENT: "moment", MOMENT_IN_ZONE: "moment"}
 
 _HUGE = f"'{2**1024 - 2**970}'::numeric"
 """From here on a number is nearer to 2**1024 than to the largest double."""
@@ -81,7 +81,7 @@ def column_of(typed: Typed) -> Column:
         unit = f"CASE WHEN octet_length({_TEXT}) <= {LONGEST_TEXT} THEN {_TEXT} END"
         return Column(name, Kind.TEXT, _NO_NUMBER, _TEXT, unit=unit)
     unit, kind = "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT, Kind.TIMES if oid in TIMES else Kind.OTHER
-    return Column(name, kind, _NO_NUMBER, _TEXT, unit=unit, elapsed=ELAPSED.get(oid), time=TIMES.get(oid, ""))
+    return Column(name, kind, _NO_NUMBER, _TEXT, unit=unit, elapsed=ELAPSED.get(oid), time=TIME_UNITS.get(oid, ""))
 
 
 def require_unit(column: Column) -> None:

@@ -29,7 +29,7 @@ ELAPSED = {
     "timestamp": "CAST(unix_micros({0}) AS DOUBLE) / CAST(1000000 AS DOUBLE)",
 }
 """SQL for days or seconds since the beginning of 1970. (Moments without a zone are not converted by all engines.)"""
-TIMES = {"date": "date", "timestamp": "moment"}
+TIME_UNITS = {"date": "date", "timestamp": "moment"}
 _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
 
@@ -63,7 +63,7 @@ def column_of(name: str, declared: str) -> Column:
         "{0}",
         unit=unit,
         elapsed=ELAPSED.get(declared),
-        time=TIMES.get(declared, ""),
+        time=TIME_UNITS.get(declared, ""),
     )
 
 

@@ -81,9 +81,10 @@ class AtHorizon(NamedTuple):
         Cumulative cases and dynamic controls (Uno and others 2007); a tie counts for a half.
         """
         below = np.cumsum(self.past, axis=-1) - self.past / 2
-        whole = self.events.sum(axis=-1) * self.past.sum(axis=-1)
+        events, past = self.events.sum(axis=-1), self.past.sum(axis=-1)
         won = (self.events * below).sum(axis=-1)
-        return np.asarray(np.divide(won, whole, out=np.full_like(whole, 0.5), where=whole > 0))
+        some = (events > LEAST_RECORDS) & (past > LEAST_RECORDS)
+        return np.asarray(np.divide(won, events * past, out=np.full_like(won, np.nan), where=some))
 
     def tied(self) -> FloatArray:
         """Half of the share of such pairs with one score: by so much the order inside cells may move the area."""
@@ -218,11 +219,11 @@ class SurvivalModel(Covered):
                 about, told = (self._weighted(each, early=early) for each in (self._likely, self._counts.counts))
                 more = 0.0 if left_open is None else float(left_open(about))
                 moved = read(self._weighted(drawn, early=early)) - read(about)
-                low, high = ends_about(float(read(told)), moved, level, population)
+                low, high = _interval(float(read(told)), moved, level, population=population)
                 found.append((low - more, high + more))
             return max(min(low for low, _ in found), 0.0), min(max(high for _, high in found), 1.0)
 
-        value = float(np.clip(read(self._weighted(self._counts.counts)), 0.0, 1.0))
+        value = float(np.clip(np.nan_to_num(read(self._weighted(self._counts.counts)), nan=0.5), 0.0, 1.0))
         return Estimate(words, value, ends, self.privacy, SHARE)
 
     def _weighted(self, counts: FloatArray, *, early: bool = False) -> AtHorizon:
@@ -236,7 +237,7 @@ class SurvivalModel(Covered):
     @cached_property
     def _counts(self) -> SimulatedCounts:
         counts = self.evidence.unbiased.reshape(2, self.times.cells + 2, self.scores.cells)
-        return SimulatedCounts(counts, self.evidence, self.privacy, self.notes)
+        return SimulatedCounts(counts, self.evidence, self.privacy, self.notes, apart=2)
 
     @property
     def _likely(self) -> FloatArray:
@@ -289,9 +290,12 @@ class SurvivalModel(Covered):
 
 
 def _interval(found: float, moved: FloatArray, level: float, *, population: bool) -> tuple[float, float]:
-    if not np.isfinite(found) or not np.isfinite(moved).all():
+    """Ends by the draws in which there are records to divide by; where many have none, nothing is known."""
+    known = moved[np.isfinite(moved)]
+    none = 1 - len(known) / len(moved)
+    if not np.isfinite(found) or none > (1 - level) / 2:
         return 0.0, 1.0
-    return ends_about(float(found), moved, level, population)
+    return ends_about(float(found), known, level + none, population)
 
 
 @dataclass(frozen=True, slots=True)

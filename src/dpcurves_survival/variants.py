@@ -398,6 +398,8 @@ STEPS, STEPS_OF_DRAWS, SETTLED = 20_000, 300, 1e-13
 MIXED = 0.1
 """The share of an even law in the beginning: what has no mass never gets any."""
 LEAST = 1e-300
+STANDS_OUT = 3.0
+"""The count of a pair, in standard deviations of its noise, that is taken for records."""
 
 
 def collapsed(slots: FloatArray, *, early: bool) -> FloatArray:
@@ -440,6 +442,34 @@ def likely_of(counts: FloatArray) -> FloatArray:
     return found.reshape(counts.shape)
 
 
+def sparse_of(counts: FloatArray, noise: FloatArray) -> FloatArray:
+    """Likely counts of the pairs alone that stand out of the noise, with the same sum; of all where none does.
+
+    Noise of empty pairs looks like records in `likely_of`, and pairs are many: noise that is added once more moves a
+    curve of such counts less than it has moved the released one.
+
+    Args:
+        counts: Collapsed counts, (cells + 1, cells + 1).
+        noise: Draws of their noise, (draws, cells + 1, cells + 1).
+    """
+    seen = counts > STANDS_OUT * noise.std(axis=0)
+    if not seen.any():
+        return likely_of(counts)
+    found = np.zeros_like(counts)
+    found[seen] = on_simplex(counts[seen], max(float(counts.sum()), 1.0))
+    return found
+
+
+def spread_of(counts: FloatArray) -> FloatArray:
+    """Counts with none below zero, and the same sum by one factor: few records lie in many pairs, as far as noise says.
+
+    The nearest counts of `likely_of` have fewer records in pairs that hold few; such a table is as far from the truth
+    on the other side.
+    """
+    found = np.maximum(counts, 0.0)
+    return found * (max(float(counts.sum()), 1.0) / max(float(found.sum()), LEAST))
+
+
 def turnbull(counts: FloatArray, start: FloatArray | None = None, steps: int = STEPS) -> FloatArray:
     """The most likely masses of cells, by self-consistency (Turnbull 1976; Efron 1967): (..., cells + 1).
 
@@ -470,36 +500,50 @@ def survivors(likely: FloatArray) -> FloatArray:
     return 1 - np.cumsum(turnbull(likely))[:-1]
 
 
+def past_cells(mass: FloatArray) -> FloatArray:
+    """The share of each pair's records whose event came past each cell, (cells + 1, cells + 1, cells)."""
+    below = np.append(0.0, np.cumsum(mass + LEAST))
+    first, last, past = np.ogrid[: len(mass), : len(mass), : len(mass) - 1]
+    whole = below[last + 1] - below[first]
+    found = below[last + 1] - below[np.clip(past + 1, first, last + 1)]
+    return np.asarray(np.divide(found, whole, out=np.zeros(found.shape), where=whole > 0))
+
+
 class Masses(NamedTuple):
     """The share without an event past each cell, and errors of it that noise, or sampling too, makes by simulation.
 
     Attributes:
         left: (cells,).
-        errors: (draws, cells).
+        errors: About each of two tables that may be the true one, those of `spread_of` and `sparse_of`; and of counts
+            that may be below zero, each parted over its cells as masses are: (draws, cells).
     """
 
     left: FloatArray
-    errors: FloatArray
+    errors: tuple[FloatArray, ...]
 
     @classmethod
     def simulated(cls, counts: FloatArray, noise: FloatArray, sampled: np.random.Generator | None) -> Masses:
         """From collapsed counts and draws of their noise; with a generator, also of as many records (a bootstrap)."""
-        likely = likely_of(counts)
-        found = turnbull(likely)
-        drawn = likely + noise
-        if sampled is not None:
-            people = max(round(float(likely.sum())), 1)
-            many = sampled.multinomial(people, likely.ravel() / max(float(likely.sum()), 1.0), size=len(noise))
-            drawn += many.reshape(noise.shape) - likely
-        moved = turnbull(likely_of(drawn), np.broadcast_to(found, (len(noise), len(found))), STEPS_OF_DRAWS)
-        left = 1 - np.cumsum(found)[:-1]
-        return cls(left, (1 - np.cumsum(moved, axis=-1)[:, :-1]) - left)
+        spread, errors = spread_of(counts), []
+        for table in (spread, sparse_of(counts, noise)):
+            moved = noise
+            if sampled is not None:
+                people = max(round(float(table.sum())), 1)
+                many = sampled.multinomial(people, table.ravel() / max(float(table.sum()), 1.0), size=len(noise))
+                moved = noise + (many.reshape(noise.shape) - table)
+            found = turnbull(table)
+            again = turnbull(likely_of(table + moved), np.broadcast_to(found, (len(noise), len(found))), STEPS_OF_DRAWS)
+            errors.append((np.cumsum(found) - np.cumsum(again, axis=-1))[:, :-1])
+            if table is spread:
+                errors.append(np.tensordot(moved, past_cells(found), 2) / max(float(counts.sum()), 1.0))
+        return cls(survivors(likely_of(counts)), tuple(errors))
 
     def band(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Ends that hold all shares at once, each less what noise adds on average."""
-        bias = self.errors.mean(axis=0)
-        half = simultaneous_errors([self.errors - bias], level)
-        return self.left - bias - half, self.left - bias + half
+        """Ends that hold all shares at once, each less what noise adds on average: the outer ones of all."""
+        middles = [self.left - each.mean(axis=0) for each in self.errors]
+        halves = [simultaneous_errors([each - each.mean(axis=0)], level) for each in self.errors]
+        ends = list(zip(middles, halves, strict=True))
+        return np.min([one - half for one, half in ends], axis=0), np.max([one + half for one, half in ends], axis=0)
 
 
 # Interval censoring: the share without an event where events are only known to lie between two looks.

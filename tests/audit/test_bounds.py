@@ -30,7 +30,7 @@ def count(generator: np.random.Generator, scale: float) -> Many:
 
 def answer(generator: np.random.Generator) -> Many:
     """Randomised response of whether there is a record: each event of it is tight."""
-    return lambda data, k: (len(data) > 0) ^ (generator.random(k) > np.e / (1 + np.e))
+    return lambda data, k: (len(data) > 0) ^ (generator.random(k) > 1 / (1 + np.exp(-1)))
 
 
 def test_limits_of_chances_are_those_of_the_binomial_law() -> None:

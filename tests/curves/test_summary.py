@@ -128,7 +128,7 @@ def test_of_units_with_several_records_no_population_is_spoken_of() -> None:
 )
 def test_bounds_that_cross_and_moments_that_are_none_are_refused(fields: tuple[object, ...], line: str) -> None:
     with pytest.raises(ValueError, match=f"^{line}"):
-        SummaryQuestion("x", *fields)  # type: ignore[arg-type]
+        SummaryQuestion("x", *fields)  # type: ignore[call-overload]
 
 
 def test_a_count_alone_has_the_whole_loss_and_a_sum_divides_it_by_its_bounds() -> None:

@@ -244,8 +244,10 @@ def quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, str]]:
     widths = np.diff(intervals[RECORDS])[:, 0].tolist()
     points = zip(curve.quantile(p).tolist(), curve.quantile_cell(p).tolist(), widths, strict=True)
     label: str = getattr(curve, "label", "")
-    places = [placed(x, *cell, label, width) for x, cell, width in points]
-    ends = [[f"{reaching(*pair, label)} {whom}" for pair in found.tolist()] for whom, found in intervals.items()]
+    places = [placed(x, low, high, label, width) for x, (low, high), width in points]
+    ends = [
+        [f"{reaching(low, high, label)} {whom}" for low, high in found.tolist()] for whom, found in intervals.items()
+    ]
     words = [f"{place} ({100 * LEVEL:g}%: {', '.join(own)})" for place, *own in zip(places, *ends, strict=True)]
     return list(zip(names, words, strict=True))
 

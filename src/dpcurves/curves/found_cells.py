@@ -117,7 +117,7 @@ class Seen(NamedTuple):
         low, high = self.edges[:-1], self.edges[1:]
         near, far = np.minimum(np.abs(low), np.abs(high)), np.maximum(np.abs(low), np.abs(high))
         wide = (near > 0) & (far > CLOSE * near)
-        ratio = np.log(np.where(wide, far, np.e) / np.where(wide, near, 1.0))
+        ratio = np.log(np.where(wide, far, exp(1)) / np.where(wide, near, 1.0))
         even = low / 2 + high / 2
         return np.where(wide, np.sign(even) * (far - near) / ratio, even)
 

@@ -4,9 +4,9 @@ and that of cells."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from math import hypot, inf, sqrt
+from math import hypot, inf, prod, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -100,17 +100,25 @@ class SimulatedCounts:
         evidence: What they were read from, cell by cell.
         privacy: What stands on the curve.
         notes: What is remarked on it.
+        apart: So many of the first axes are read as parts whose sums are kept: noise of the cells of an empty part does
+            not look like records.
     """
 
     counts: FloatArray
     evidence: Evidence
     privacy: PrivacyStatement
     notes: tuple[str, ...]
+    apart: int = field(default=0, kw_only=True)
 
     @cached_property
     def likely(self) -> FloatArray:
         """An estimate with no count below zero."""
-        return on_simplex(self.counts, max(float(self.counts.sum()), 1.0))
+        rows = self.counts.reshape(prod(self.counts.shape[: self.apart]), -1)
+        sums = on_simplex(rows.sum(axis=1), max(float(self.counts.sum()), 1.0))
+        found = [
+            on_simplex(row, float(own)) if own > 0 else np.zeros(len(row)) for row, own in zip(rows, sums, strict=True)
+        ]
+        return np.reshape(found, self.counts.shape)
 
     @cached_property
     def noise(self) -> FloatArray:

@@ -71,9 +71,9 @@ class Dated(Plain):
 
 def write_plainly(ax: Axes, across: str = "") -> None:
     """Both axes of `ax`, where nobody chose other words for their ticks; dates where the one `across` has them."""
-    if is_dated(across) and isinstance(ax.xaxis.get_major_formatter(), ScalarFormatter):
+    if is_dated(across) and isinstance(ax.xaxis.get_major_formatter(), ticker.ScalarFormatter):
         ax.xaxis.set_major_formatter(Dated(across))
-        ax.xaxis.set_major_locator(MaxNLocator(MOST_DATES))
+        ax.xaxis.set_major_locator(ticker.MaxNLocator(MOST_DATES))
     for axis in (ax.xaxis, ax.yaxis):
         if isinstance(axis.get_major_formatter(), ticker.ScalarFormatter):
             axis.set_major_formatter(Plain())
