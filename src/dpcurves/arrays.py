@@ -1,4 +1,4 @@
-"""Names of array types, and loops that are compiled to machine code where numba is installed."""
+"""Aliases of array types, and loops that numba compiles just in time where it is installed."""
 
 from __future__ import annotations
 

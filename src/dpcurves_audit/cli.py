@@ -1,4 +1,4 @@
-"""Commands of audits: questions of this package, any command, any function of Python, and all of this version."""
+"""Commands of audits: questions of this package, any command, any Python callable, and the whole of this version."""
 
 from __future__ import annotations
 

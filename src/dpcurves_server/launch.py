@@ -1,4 +1,4 @@
-"""The server as a process: its app and TLS door, its workers, and the public clock."""
+"""The server as a process: its application and TLS listener, its workers, and the public clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sketches of answers, and the process that draws them and comparisons, with a cache and requests that wait."""
+"""Pictures of forecasts and comparisons: the worker process that draws them, its cache, and the queue of requests."""
 
 from __future__ import annotations
 

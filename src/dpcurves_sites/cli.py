@@ -1,4 +1,4 @@
-"""Commands of federations: sites join, a task is founded, a coordinator and sites run, and analysts ask."""
+"""Commands of federations: sites join, a task is created, a coordinator and sites run, and analysts ask."""
 
 from __future__ import annotations
 

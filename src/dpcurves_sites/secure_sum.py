@@ -1,4 +1,4 @@
-"""SECRET. Sums of vectors of many sites, of which nobody sees more than the sum. It knows of no noise, and no loss.
+"""SECRET. Secure aggregation: sums of vectors of many sites, of which nobody sees more than the sum. It adds no noise.
 
 The protocol of Bonawitz et al. (2017): a site adds a mask of its own to its vector, and one with each of its neighbours
 that cancels in the sum. Keys of masks are shared among neighbours, so that the others can take off the own masks of

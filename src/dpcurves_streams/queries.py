@@ -1,4 +1,4 @@
-"""Queries of streams: counts at every tick, in groups and hierarchies, and forests of categories that are counted."""
+"""Queries of streams: counts at every tick, in groups and in hierarchies, and the hierarchies of categories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Competing risks: cumulative incidences by Aalen and Johansen, and hazards of each cause, in bands."""
+"""Competing risks: cumulative incidences (Aalen-Johansen) and cause-specific hazards, with bands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibration curves, and the test of Hosmer and Lemeshow."""
+"""Calibration curves, and the Hosmer-Lemeshow test."""
 
 from __future__ import annotations
 

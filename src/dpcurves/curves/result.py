@@ -1,4 +1,4 @@
-"""Results: one line, notes, a summary, a picture, a data frame, JSON and intervals; and signs that a reader is told."""
+"""Results: one line, notes, a summary, a plot, a data frame, JSON and intervals; and warnings that a reader is shown."""
 
 from __future__ import annotations
 

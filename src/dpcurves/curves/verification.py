@@ -1,4 +1,4 @@
-"""Verification by subsets: does a claim about a regression coefficient hold on the confidential records?"""
+"""Verification by subsample and aggregate: does a claim about a regression coefficient hold on confidential records?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declared forms of CSV files: how text is encoded, what parts decimals, and from which day on dates are counted."""
+"""Declared dialect of CSV files: the text encoding, the decimal separator, and the day from which dates are counted."""
 
 from __future__ import annotations
 

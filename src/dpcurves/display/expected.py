@@ -1,4 +1,4 @@
-"""The picture of a forecast: a curve of made-up records in the band that a release would print."""
+"""The plot of a forecast: a curve of synthetic records in the band that a release would have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noisy counts of prefixes: of a grid, with the noise of dyadic blocks, and at thresholds."""
+"""Noise distributions of counts of prefixes: of a grid, by dyadic blocks (a binary tree), and at thresholds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of cells by a square root of cumulation (a Toeplitz matrix), and exact convolution of integers."""
+"""Sums of cells by the square root of the prefix-sum matrix (Toeplitz), and exact convolution of integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folds of records by a public hash, and scores that each fold gets from a model that was not fitted to it."""
+"""Folds of records by a public hash, and out-of-fold scores: each by a model that was not fitted to its fold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The number exp(-x) in proven bounds, exact draws by inversion, and the exponential mechanism."""
+"""Proven bounds of exp(-x), exact samples by inversion, and the exponential mechanism."""
 
 from __future__ import annotations
 

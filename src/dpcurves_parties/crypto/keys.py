@@ -1,4 +1,4 @@
-"""SECRET. Keys of comparison functions in batches: public correction words, seeds of each server, verifiable keys."""
+"""SECRET. Keys of distributed comparison functions (DCF) in batches: correction words, seeds, verifiable keys."""
 
 from __future__ import annotations
 

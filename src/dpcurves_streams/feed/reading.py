@@ -1,4 +1,4 @@
-"""The public reading of a step of a stream, sinks that keep each step once, and pictures."""
+"""Released steps of a stream: their public reading, sinks that store each step exactly once, and plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fresh noise at every tick: for counts of states, for aggregations of them, and for pruned hierarchies."""
+"""Independent noise at every tick: on counts of states, on sums of them, and on pruned hierarchies."""
 
 from __future__ import annotations
 
