@@ -52,7 +52,7 @@ def of_tree(cells: int, places: np.ndarray) -> tuple[float, float, int, int]:
 
 
 def of_histogram(cells: int, places: np.ndarray) -> tuple[float, float, int, int]:
-    """As `of_tree`; of a server, the mean of both."""
+    """Costs as in `of_tree`; for a server, the mean of both."""
     scheme = Prio3Histogram.smallest(cells + 1, KEY)
     nonces = [SYSTEM.octets(NONCE) for _ in places]
 

@@ -30,6 +30,7 @@ from dpcurves.curves.result import EACH, Covered, Drawing, notes_on_dependence
 from dpcurves.data import Axis, Grid, Outside
 from dpcurves.data.axis import Category, Predictor
 from dpcurves.display import numeral
+from dpcurves.summaries.two_classes import on_simplex
 
 from .survival_readings import SHARE, Estimate
 
@@ -175,7 +176,7 @@ class SurvivalModel(Covered):
     @cached_property
     def predicted(self) -> FloatArray:
         """The mean score of each group, NaN where nobody seems to be."""
-        likely = self._likely.sum(axis=(0, 1))
+        likely = self._in_scores
         sums, many = (np.add.reduceat(each, self._starts) for each in (likely * self._middles, likely))
         return np.divide(sums, many, out=np.full_like(sums, np.nan), where=many > 0)
 
@@ -239,6 +240,12 @@ class SurvivalModel(Covered):
         counts = self.evidence.unbiased.reshape(2, self.times.cells + 2, self.scores.cells)
         return SimulatedCounts(counts, self.evidence, self.privacy, self.notes, apart=2)
 
+    @cached_property
+    def _in_scores(self) -> FloatArray:
+        """Likely numbers of records in each cell of scores, of all events and times together."""
+        counts = self._counts.counts
+        return np.asarray(on_simplex(counts, max(float(counts.sum()), 1.0)).sum(axis=(0, 1)))
+
     @property
     def _likely(self) -> FloatArray:
         return self._counts.likely
@@ -250,7 +257,7 @@ class SurvivalModel(Covered):
 
     @cached_property
     def _starts(self) -> IntArray:
-        below = np.cumsum(self._likely.sum(axis=(0, 1)))
+        below = np.cumsum(self._in_scores)
         shares = np.arange(1, self.groups) / self.groups
         cuts = np.searchsorted(below / max(float(below[-1]), 1.0), shares, side="left") + 1
         return np.unique(np.append(0, cuts[cuts < len(below)]))

@@ -141,7 +141,7 @@ class Consistent(Joined):
     def table(self, name: str) -> dict[Key, Any]:
         """The consistent numbers of one table, by category; a total is under ``()``.
 
-        Of histograms each is an array of the cells, those for values outside of the grid at its ends, if there are any.
+        For histograms each is an array of the cells, with those of values outside of the grid at its ends, if any.
 
         Raises:
             ValueError: there is no table of this name.

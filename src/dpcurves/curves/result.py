@@ -1,4 +1,4 @@
-"""Results: one line, notes, a summary, a plot, a data frame, JSON and intervals; and warnings that a reader is shown."""
+"""Results: one line, notes, a summary, a plot, a data frame, JSON and intervals; and warnings to the reader."""
 
 from __future__ import annotations
 

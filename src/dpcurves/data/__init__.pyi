@@ -18,6 +18,6 @@ from .values import CAP_ALONE, MISSING_WEIGHTS, Values, Weights
 __all__ = [
     "CAP_ALONE", "DOUBLINGS", "FAKES", "HUNDREDTHS", "MISSING_WEIGHTS", "MOST_LAID_OUT", "SCORES", "UNIT_INTERVAL",
     "Axis", "Categories", "Category", "CsvFile", "DurationAxis", "FoundCategories", "Grid", "Hashed", "Outside",
-    "Predictor", "Spacing", "Texts", "TypedAxis", "Universe", "Unlisted", "Values", "Weights", "category", "doubling_grid",
-    "middles_of", "universe_of",
+    "Predictor", "Spacing", "Texts", "TypedAxis", "Universe", "Unlisted", "Values", "Weights", "category",
+    "doubling_grid", "middles_of", "universe_of",
 ]  # fmt: skip

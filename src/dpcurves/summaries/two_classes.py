@@ -368,7 +368,7 @@ def brier_score(cells: FloatArray, scores: FloatArray) -> FloatArray:
 def log_loss(cells: FloatArray, scores: FloatArray) -> FloatArray:
     """The mean of minus the logarithm of the chance of the label that came true: (..., 2, cells) to (...).
 
-    As in scikit-learn, scores are taken to be no nearer to 0 and 1 than the next double is to 1.
+    Like in scikit-learn, scores are taken to be no nearer to 0 and 1 than the next double is to 1.
 
     Args:
         cells: Counts of negatives and positives.
