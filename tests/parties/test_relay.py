@@ -237,10 +237,10 @@ def enter_and_write(number: int, url: str) -> None:
 
 
 def enter_while_it_is_closed(number: int, url: str, folder: str) -> None:
-    """Two enter. Two show the seed, and tell how many have entered by then."""
+    """Four enter. Four show the seed, and tell how many have entered by then."""
     store = RelayStore(url)
     if number % 2:
-        while store.entered("closing") < 12:
+        while store.entered("closing") < 24:
             sleep(0.01)
         store.show("closing", b"seed")
         (Path(folder) / str(number)).write_text(str(store.entered("closing")))
@@ -259,14 +259,14 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/relay.db"
 
 
-def test_four_processes_that_begin_at_once_keep_what_they_are_sent_together(store_url: str) -> None:
-    at_once(enter_and_write, store_url, count=4)
+def test_eight_processes_that_begin_at_once_keep_what_they_are_sent_together(store_url: str) -> None:
+    at_once(enter_and_write, store_url)
     store = RelayStore(store_url)
     assert store.entered("open") == len(store.all_of("open", 0)) == 8
 
 
 def test_nobody_enters_after_the_seed_was_shown_at_the_same_moment(store_url: str, tmp_path: Path) -> None:
     (tmp_path / "entered").mkdir()
-    at_once(enter_while_it_is_closed, store_url, str(tmp_path / "entered"), count=4)
+    at_once(enter_while_it_is_closed, store_url, str(tmp_path / "entered"))
     told = [int(file.read_text()) for file in (tmp_path / "entered").iterdir()]
-    assert told == [RelayStore(store_url).entered("closing")] * 2
+    assert told == [RelayStore(store_url).entered("closing")] * 4

@@ -412,14 +412,14 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     return str(request.getfixturevalue("new_database")())
 
 
-def test_four_processes_make_one_store_and_each_question_is_claimed_once(url: str, tmp_path: Path) -> None:
-    at_once(add_people, url, count=4)
-    assert len(Gate(url).people.all(MACHINE)) == 5
+def test_eight_processes_make_one_store_and_each_question_is_claimed_once(url: str, tmp_path: Path) -> None:
+    at_once(add_people, url)
+    assert len(Gate(url).people.all(MACHINE)) == 9
     scene = made(tmp_path, url)
-    prices = [PrivacyLoss.pure(f"0.0{each}") for each in range(11, 17)]
+    prices = [PrivacyLoss.pure(f"0.0{each}") for each in range(11, 19)]
     asked = [scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, each).id for each in prices]
     (tmp_path / "claimed").mkdir()
-    at_once(claim_and_count, url, str(tmp_path / "claimed"), count=4)
+    at_once(claim_and_count, url, str(tmp_path / "claimed"))
     claimed = [id for file in (tmp_path / "claimed").iterdir() for id in json.loads(file.read_text())]
     assert sorted(claimed) == sorted(asked)
     assert Queue(scene.gate.archive).curve("asked by all") == "curve"
