@@ -144,16 +144,16 @@ class QuantilesView(ResultView):
         widths = (known[:, 1] - known[:, 0]).tolist()
         places = zip(curve.x.tolist(), curve.cells.tolist(), widths, strict=True)
         label = curve.curve.label
-        columns = {
+        columns: dict[str, Any] = {
             "p": curve.p,
-            "x": [placed(x, *cell, label, width) for x, cell, width in places],
-            "cell": [reaching(*cell, label) for cell in curve.cells.tolist()],
+            "x": [placed(x, low, high, label, width) for x, (low, high), width in places],
+            "cell": [reaching(low, high, label) for low, high in curve.cells.tolist()],
         }
         shown = self.shown(curve, columns)
         if not is_dated(label):
             return [shown]
         ends = {name: np.asarray(each) for name, each in shown.columns.items() if name not in columns}
-        told = {name: [reaching(*pair, label) for pair in each.tolist()] for name, each in ends.items()}
+        told = {name: [reaching(low, high, label) for low, high in each.tolist()] for name, each in ends.items()}
         return [shown._replace(columns={**columns, **told})]
 
 
