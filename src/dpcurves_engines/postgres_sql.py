@@ -31,7 +31,7 @@ FLOATING = {700, 701}
 TEXTS = {18, 19, 25, 1042, 1043}
 UUID = 2950
 INTERVAL = 1186
-TIMES = {1082, 1083, 1114, 1184, INTERVAL, 1266}
+CALENDAR = {1082, 1083, 1114, 1184, INTERVAL, 1266}
 ENUM = "e"
 DATE, TIME, MOMENT, MOMENT_IN_ZONE = 1082, 1083, 1114, 1184
 _SECONDS = "date_part('epoch', {0})"
@@ -43,7 +43,7 @@ ELAPSED = {
 }  # fmt: skip
 """SQL for days or seconds since the beginning of 1970, or of the day; infinite where a date or moment is."""
 
-TIMES = {DATE: "date", MOMENT: "moment", MOMENT_IN_ZONE: "moment"}
+CALENDAR = {DATE: "date", MOMENT: "moment", MOMENT_IN_ZONE: "moment"}
 
 _HUGE = f"'{2**1024 - 2**970}'::numeric"
 """From here on a number is nearer to 2**1024 than to the largest double."""
@@ -81,7 +81,7 @@ def column_of(typed: Typed) -> Column:
         unit = f"CASE WHEN octet_length({_TEXT}) <= {LONGEST_TEXT} THEN {_TEXT} END"
         return Column(name, Kind.TEXT, _NO_NUMBER, _TEXT, unit=unit)
     unit, kind = "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT, Kind.TIMES if oid in TIMES else Kind.OTHER
-    return Column(name, kind, _NO_NUMBER, _TEXT, unit=unit, elapsed=ELAPSED.get(oid), time=TIMES.get(oid, ""))
+    return Column(name, kind, _NO_NUMBER, _TEXT, unit=unit, elapsed=ELAPSED.get(oid), time=CALENDAR.get(oid, ""))
 
 
 def require_unit(column: Column) -> None:

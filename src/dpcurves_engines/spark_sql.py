@@ -22,14 +22,14 @@ from dpcurves.records.engines.engine import (
 from dpcurves.records.source import LONGEST_TEXT, Column, Kind
 
 NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
-TIMES = {"date", "timestamp", "timestamp_ntz"}
+CALENDAR = {"date", "timestamp", "timestamp_ntz"}
 NO_UNIT = ""
 ELAPSED = {
     "date": "CAST(datediff({0}, DATE'1970-01-01') AS DOUBLE)",
     "timestamp": "CAST(unix_micros({0}) AS DOUBLE) / CAST(1000000 AS DOUBLE)",
 }
 """SQL for days or seconds since the beginning of 1970. (Moments without a zone are not converted by all engines.)"""
-TIMES = {"date": "date", "timestamp": "moment"}
+CALENDAR = {"date": "date", "timestamp": "moment"}
 _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
 
@@ -63,7 +63,7 @@ def column_of(name: str, declared: str) -> Column:
         "{0}",
         unit=unit,
         elapsed=ELAPSED.get(declared),
-        time=TIMES.get(declared, ""),
+        time=CALENDAR.get(declared, ""),
     )
 
 

@@ -24,7 +24,7 @@ LAWS = {
 def test_a_tail_is_followed_beyond_what_noise_lets_stand_out(law: str, side: int) -> None:
     values = np.sort(side * LAWS[law])
     ends = np.quantile(values, [0.0, 1.0])
-    edges = np.unique(np.concatenate([np.linspace(*np.quantile(values, [0.01, 0.99]), 60), ends]))
+    edges = np.unique(np.concatenate([np.linspace(np.quantile(values, 0.01), np.quantile(values, 0.99), 60), ends]))
     records = np.histogram(values, edges)[0] / 100  # 2,000 records
     seen = Seen(edges, records, records, 12.0, stands_out=True, expected=records)
     wanted = np.quantile(values, 1 - 1.5 / 2000 if side > 0 else 1.5 / 2000)
