@@ -22,7 +22,7 @@ from dpcurves.records.engines.engine import (
 from dpcurves.records.source import LONGEST_TEXT, Column, Kind
 
 NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
-CALENDAR = {"date", "timestamp", "timestamp_ntz"}
+TIMES = {"date", "timestamp", "timestamp_ntz"}
 NO_UNIT = ""
 ELAPSED = {
     "date": "CAST(datediff({0}, DATE'1970-01-01') AS DOUBLE)",
