@@ -37,7 +37,7 @@ The error of a value in rank is the distance of the wanted rank from the ranks t
 records below it to the number of those not above it.
 
 Run ``python benchmarks/unknown.py [--parts ranks --records 1000 100000 --epsilon 0.1 1 --releases 4 --laws years]``.
-Without options it takes about ten minutes of one core: 1,000 to 100,000 records, 1,000 units.
+Without options: 1,000 to 100,000 records, 1,000 units, which takes more than six minutes of one core.
 ``--json FILE`` keeps what was measured, and goes on where a run was stopped; ``--page docs/unknown.md`` writes the
 tables there.
 """

@@ -17,6 +17,7 @@ rows. Columns:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import hypot
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,6 @@ def measured(size: int, law: str, kind: str, epsilon: float, releases: int) -> I
     for name, own, other, bound, fitting in compared(table, adjacency, epsilon, releases):
         mean, best = float(own.mean()), float(other.mean())
         apart = [float(each.std(ddof=1) / len(each) ** 0.5 / each.mean()) for each in (own, other)]
-        within = mean / best * float(np.hypot(*apart))
+        within = mean / best * hypot(apart[0], apart[1])
         found = {"found": mean, "hindsight": best, "ratio": mean / best, "se": within, "bound": bound, "best": fitting}
         yield name, {"records": len(table["x"]), **found}

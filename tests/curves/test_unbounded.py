@@ -221,6 +221,7 @@ def test_edges_are_decimals_as_people_write_them() -> None:
 def test_dates_are_printed_as_dates_where_the_schema_declares_such() -> None:
     days = np.datetime64("2021-01-01") + np.random.default_rng(1).integers(0, 1000, 4000)
     found = dp.quantiles(days, [0.5], epsilon=2, adjacency=dp.ADD_REMOVE)
+    assert isinstance(found.curve, dp.CDF)
     assert found.curve.label == "value (date)"
     (_, told), *_ = found._summary()
     assert told.startswith("2022-0")
