@@ -539,11 +539,10 @@ class Masses(NamedTuple):
         return cls(survivors(likely_of(counts)), tuple(errors))
 
     def band(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Ends that hold all shares at once, each less what noise adds on average: the outer ones of all."""
-        middles = [self.left - each.mean(axis=0) for each in self.errors]
-        halves = [simultaneous_errors([each - each.mean(axis=0)], level) for each in self.errors]
-        ends = list(zip(middles, halves, strict=True))
-        return np.min([one - half for one, half in ends], axis=0), np.max([one + half for one, half in ends], axis=0)
+        """Ends that hold all shares at once: what noise adds on average, and how it scatters, are the worst of all."""
+        added = np.stack([each.mean(axis=0) for each in self.errors])
+        half = np.max([simultaneous_errors([each - each.mean(axis=0)], level) for each in self.errors], axis=0)
+        return self.left - added.max(axis=0) - half, self.left - added.min(axis=0) + half
 
 
 # Interval censoring: the share without an event where events are only known to lie between two looks.
