@@ -62,7 +62,7 @@ class ServerDatabase:
     """
 
     def __init__(self, url: str, who: str, tables: MetaData) -> None:
-        self.database, self._who = place_of(url).kept(), who
+        self.database, self._who = place_of(url).database(), who
         self.write(partial(make_tables, tables=tables))
 
     def read(self, work: Work[Result]) -> Result:
