@@ -289,14 +289,7 @@ def power(runs: int) -> None:
         ("tree of 8 cells, nodes", tree, nodes, (500_000, 50_000)),
     )
     for (name, made, family, samples), place in product(kinds, (0, 1)):
-        tried(
-            name,
-            made,
-            family,
-            samples=samples[place],
-            share=(0.9, 0.5)[place],
-            runs=runs if samples[place] < 500_000 else max(4, runs // 4),
-        )
+        tried(name, made, family, samples=samples[place], share=(0.9, 0.5)[place], runs=runs)
 
 
 def speed() -> None:
