@@ -151,16 +151,20 @@ def test_intervals_of_the_population_cover_expected_numbers(statistic: str, adja
     assert 0.85 < np.mean(hit) < 0.98
 
 
-def test_histograms_add_up_to_their_total_and_to_counts(asked: Asked) -> None:
+def test_histograms_add_up_to_their_total_and_to_counts(asked: Asked, people: dict[str, np.ndarray]) -> None:
     grid = dp.Grid(20, 80, cells=3, outside=dp.Outside.APART)
     questions = [dp.HistogramQuestion("age", grid, BY_BOTH[1]), dp.HistogramQuestion("age", grid)]
-    parts, whole, years = asked(*questions, dp.CountQuestion("age", BY_BOTH[1]), loss=dp.PrivacyLoss.pure(1))
+    parts, whole, years = asked(*questions, dp.CountQuestion("age", BY_BOTH[1]), loss=dp.PrivacyLoss.pure(1), seed=3)
     fitted = dp.consistent({"parts": parts, "whole": whole, "years": years})
     by_year = fitted.table("parts")
     assert np.sum(list(by_year.values()), axis=0) == pytest.approx(fitted.table("whole")[()])
     assert {year: cells.sum() for year, cells in by_year.items()} == pytest.approx(fitted.table("years"))
+    counted = np.histogram(np.clip(people["age"], 10, 90), [0, 20, 40, 60, 80.5, 100])[0]  # the last cell is closed
+    low, high = fitted.intervals(0.999).T[:, 15:20]
+    assert ((low <= counted) & (counted <= high)).all()
+    assert (high - low).max() < 14  # standard errors of 1.2
     cells = [row.split(",")[1:3] for row in fitted.csv_text().splitlines()]
-    names = ["below 20", "20 to 40", "40 to 60", "60 to 80", "80 and above"]
+    names = ["below 20", "20 to 40", "40 to 60", "60 to 80", "above 80"]
     assert cells[:6] == [["year", "cell of age"], *(["2011", name] for name in names)]
     assert cells[16:] == [*(["all", name] for name in names), *([str(year), "all"] for year in YEARS)]
     again = dp.Consistent.from_json(fitted.to_json())

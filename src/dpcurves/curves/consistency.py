@@ -388,7 +388,7 @@ def _names_of_cells(grid: Grid) -> list[str]:
     """A name of each cell, and of what is counted apart.
 
     >>> _names_of_cells(Grid(0, 2, cells=2, outside="apart"))
-    ['below 0', '0 to 1', '1 to 2', '2 and above']
+    ['below 0', '0 to 1', '1 to 2', 'above 2']
     """
     edges = [numeral(each) for each in grid.edges]
     names = [f"{low} to {high}" for low, high in pairwise(edges)]
@@ -396,8 +396,7 @@ def _names_of_cells(grid: Grid) -> list[str]:
         names = [numeral(each) for each in grid.values]
         edges = [names[0], names[-1]]
     apart = grid.outside is Outside.APART
-    above = f"above {edges[-1]}" if grid.values is not None else f"{edges[-1]} and above"
-    return [f"below {edges[0]}", *names, above] if apart else names
+    return [f"below {edges[0]}", *names, f"above {edges[-1]}"] if apart else names
 
 
 class _Bars(NamedTuple):
