@@ -54,7 +54,7 @@ from dpcurves.curves import (
     ScoresQuestion,
     SummaryQuestion,
 )
-from dpcurves.curves.class_curves import RATES
+from dpcurves.curves.class_curves import MEAN_OF_BOTH, RATES
 from dpcurves.curves.summary import MeanQuestion, VarianceQuestion
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.privacy import Adjacency, PrivacyLoss
@@ -662,8 +662,10 @@ def scores(release: Release) -> Iterator[Told]:
     middle = told.table.middles[told.table.grid.cell_of(score) - 1]  # but for areas, numbers are of scores in cells
     known, place = np.unique(middle, return_inverse=True)
     parts = weights(middle[drawn], label), (known, *(np.bincount(place, each) for each in (1 - likely, likely)))
-    exact = [(won, precision(*each), gap(*each), brier(*each)) for won, each in zip(areas, parts, strict=True)]
-    kinds = Reading.AUC, Reading.AVERAGE_PRECISION, Reading.KS, Reading.BRIER
+    exact = [
+        (won, *(of(*each) for of in (precision, gap, brier, log_loss))) for won, each in zip(areas, parts, strict=True)
+    ]
+    kinds = Reading.AUC, Reading.AVERAGE_PRECISION, Reading.KS, Reading.BRIER, Reading.LOG_LOSS
     for place, reading in enumerate(kinds):
         ends = of_reading(told, reading)
         yield from release.intervals(
@@ -754,10 +756,10 @@ def score_curves(release: Release) -> Iterator[Told]:
 
 
 def at_a_threshold(release: Release, told: Any, above: Sequence[FloatArray]) -> Iterator[Told]:
-    """A count and a rate of the confusion matrix at 0.3, by turns."""
+    """A count and a rate of the confusion matrix at 0.3, by turns, and F1."""
     confusion, point = told.confusion(0.3), told.table.point_at(0.3)
     exact = [np.ravel([[each[row, -1] - each[row, point], each[row, point]] for row in (0, 1)]) for each in above]
-    cell, rate = release.seed // 2 % 4, release.seed // 2 % len(RATES)
+    cell, rate = release.seed // 2 % 4, release.seed // 2 % MEAN_OF_BOTH
 
     def counts(level: float, *, population: bool) -> FloatArray:
         found = confusion.count_intervals(level, population=population)
@@ -771,6 +773,10 @@ def at_a_threshold(release: Release, told: Any, above: Sequence[FloatArray]) -> 
         truths = [each[part].sum() / each[[*part, *rest]].sum() for each in exact]
         value = list(confusion.rates.values())[rate]
         yield from release.intervals("confusion: rate", value, at_place(confusion.intervals, rate), truths)
+    if all(positive_above > 0 for *_, positive_above in exact):
+        f1 = [2 * hit / (2 * hit + false + missed) for _, false, missed, hit in exact]
+        ends = at_place(confusion.intervals, MEAN_OF_BOTH)
+        yield from release.intervals("confusion: f1", confusion.rates["f1"], ends, f1)
 
 
 def in_groups(release: Release, told: Any, tables: Sequence[FloatArray]) -> Iterator[Told]:
@@ -1074,6 +1080,11 @@ def gap(_: FloatArray, negative: FloatArray, positive: FloatArray) -> float:
 def brier(score: FloatArray, negative: FloatArray, positive: FloatArray) -> float:
     """The mean squared distance of scores and labels."""
     return float((negative @ score**2 + positive @ (1 - score) ** 2) / (negative + positive).sum())
+
+
+def log_loss(score: FloatArray, negative: FloatArray, positive: FloatArray) -> float:
+    """The mean of minus the logarithm of the chance of the label that came true."""
+    return float(-(negative @ np.log1p(-score) + positive @ np.log(score)) / (negative.sum() + positive.sum()))
 
 
 def crossed(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> FloatArray:

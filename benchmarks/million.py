@@ -15,13 +15,10 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
-import signal
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter, process_time
@@ -29,7 +26,7 @@ from time import perf_counter, process_time
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from two_servers import ONE, cpu_of, founded
+from two_servers import ONE, cpu_of, founded, servers
 
 import dpcurves as dp
 from dpcurves.curves import CdfQuestion
@@ -45,6 +42,7 @@ from dpcurves_parties.shares.analyst import Analyst
 from dpcurves_parties.shares.function_shares import Owners
 
 MILLION = 10**6
+PATIENT = "--patience", "600"
 AT_ONCE = 16
 PART = 4096
 
@@ -73,9 +71,9 @@ def run(owners: int, stored: int, grid: dp.Grid, workers: str) -> Table:
         task, tokens = of_many(folder, owners, stored, grid)
         for party in (0, 1):
             fill(task, store_of(folder, party), [(bytes(task.encoding.size), secrets.token_bytes(16))], stored)
-        with servers(
-            folder, task, "--jobs", str(folder / "jobs"), *(["--workers", workers] if workers else [])
-        ) as both:
+        more = ["--jobs", str(folder / "jobs"), *(["--workers", workers] if workers else [])]
+        with servers(folder, task, *PATIENT, *more) as processes:
+            both = Both(processes)
             spent = both.spent()
             begun, mine = perf_counter(), process_time()
             upload(task, tokens)
@@ -117,7 +115,8 @@ def memory(sizes: Sequence[int], grid: dp.Grid, workers: str) -> Table:
             closing = ""
             for held in ("in memory", "in jobs"):
                 more = ["--jobs", str(folder / "jobs"), *(["--workers", workers] if workers else [])]
-                with servers(folder, task, *(more if held == "in jobs" else [])) as both:
+                with servers(folder, task, *PATIENT, *(more if held == "in jobs" else [])) as processes:
+                    both = Both(processes)
                     before, spent = both.peak(), both.spent()
                     close(task, Ticket.read(folder / "tickets" / "coordinator-1", Role.COORDINATOR))
                     closed = f"{both.peak():.0f}" if not closing else ""  # it is closed once
@@ -175,7 +174,7 @@ def fill(
 
 
 def upload(task: Task, tokens: Sequence[Ticket]) -> None:
-    """All owners, each with a connection of its own to each server; the trust in certificates is read once."""
+    """Uploads of the owners, each on connections of its own; the trust in certificates is read once."""
     ways = [(server.url, trusting(server.certificate)) for server in task.servers]
     path = f"/tasks/{task.hash}/reports"
 
@@ -224,27 +223,6 @@ def children_of(process: int) -> list[int]:
     """Processes below one, however deep."""
     found = [int(one) for file in Path(f"/proc/{process}/task").glob("*/children") for one in file.read_text().split()]
     return [*found, *(one for child in found for one in children_of(child))]
-
-
-@contextmanager
-def servers(folder: Path, task: Task, *more: str) -> Iterator[Both]:
-    running = []
-    for party in (0, 1):
-        command = [
-            sys.executable, "-m", "dpcurves.cli", "aggregator", "--party", str(party), "--task",
-            str(folder / "task.json"), "--identity", str(folder / f"a{party}"), "--store", store_of(folder, party),
-            "--patience", "600", *more,
-        ]  # fmt: skip
-        running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-    try:
-        for process in running:
-            assert process.stdout is not None
-            process.stdout.readline()
-        yield Both(running)
-    finally:
-        for process in running:
-            process.send_signal(signal.SIGTERM)
-            process.wait(60)
 
 
 if __name__ == "__main__":

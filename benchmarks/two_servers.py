@@ -178,11 +178,11 @@ def spent_on_each(stored: int) -> tuple[float, float]:
         messages = one_by_one(task, next(contribution.batches())[0])
         token = Ticket.read(folder / "tickets" / "owner-1", Role.OWNER).shown_to(0)
         path = f"/tasks/{task.hash}"
-        with servers(folder, task) as clock:
-            uploads = spent_by(clock.processes[0], [
+        with servers(folder, task) as (leader, _):
+            uploads = spent_by(leader.pid, [
                 lambda server, message=message: server.post(f"{path}/reports", message, token) for message in messages
             ], task.servers[0])  # fmt: skip
-            questions = spent_by(clock.processes[0], [lambda server: server.get(path)] * SINGLE, task.servers[0])
+            questions = spent_by(leader.pid, [lambda server: server.get(path)] * SINGLE, task.servers[0])
     return uploads, questions
 
 
@@ -228,8 +228,8 @@ def running(reports: int, owners: Owners) -> Iterator[Trial]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         task = founded(folder, reports, owners)
-        with servers(folder, task) as clock:
-            yield Trial(folder, task, reports, clock)
+        with servers(folder, task) as processes:
+            yield Trial(folder, task, reports, Clock([each.pid for each in processes]))
 
 
 def founded(folder: Path, reports: int, owners: Owners) -> Task:
@@ -270,24 +270,26 @@ def cpu_of(process: int) -> float:
 
 
 @contextmanager
-def servers(folder: Path, task: Task) -> Iterator[Clock]:
+def servers(folder: Path, task: Task, *more: str) -> Iterator[list[subprocess.Popen[str]]]:
+    """Both servers as processes, with a store of SQLite each, and these options."""
     running = []
     for party in (0, 1):
         own = folder / f"a{party}"
         command = [
             sys.executable, "-m", "dpcurves.cli", "aggregator", "--party", str(party), "--task",
             str(folder / "task.json"), "--identity", str(own), "--store", f"sqlite:///{own / 'reports.db'}",
+            *more,
         ]  # fmt: skip
         running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
     try:
         for process in running:
             assert process.stdout is not None
             process.stdout.readline()
-        yield Clock([process.pid for process in running])
+        yield running
     finally:
         for process in running:
             process.terminate()
-            process.wait(30)
+            process.wait(60)
 
 
 @dataclass

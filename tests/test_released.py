@@ -54,7 +54,7 @@ def test_what_every_release_wrote_as_json_is_read_with_its_numbers(version: str)
 
 
 def _alike(read: object, written: object) -> bool:
-    """Whether both are the same but for fields that came, and last digits of numbers, which differ by processor."""
+    """Compare both but for fields that came, and last digits of numbers, which differ by processor."""
     if isinstance(read, dict) and isinstance(written, dict):
         return read.keys() >= written.keys() and all(_alike(read[name], written[name]) for name in written)
     if isinstance(read, list) and isinstance(written, list):

@@ -17,7 +17,7 @@ from .conversation.release import fingerprint, former
 from .curves import Question, UnboundedCdfQuestion, UnboundedHistogramQuestion, UnboundedQuantilesQuestion
 from .curves.question import Forewarned, paid_by
 from .curves.result import Result, required_source, warn_of
-from .display.dates import UNITS
+from .display.numerals import UNITS
 from .ledger import LARGEST_AMOUNT, Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit

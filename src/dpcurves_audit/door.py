@@ -390,7 +390,7 @@ def _send(pipe: int, shown: Any) -> None:
 
 
 def _received(pipe: int) -> Any:
-    """What was shown first; None: nothing, before the process ended."""
+    """Output that came first; None: the process ended before there was any."""
     text = b""
     while len(text) < 8 or len(text) < 8 + int.from_bytes(text[:8]):
         if not select.select([pipe], [], [], PATIENCE)[0]:

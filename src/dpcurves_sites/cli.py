@@ -127,7 +127,7 @@ class PlanTerms:
 
 
 def assumed(task: FederationTask) -> tuple[str, ...]:
-    """What is not proved, in lines for people."""
+    """Limits of the proofs, in lines for people."""
     if task.most_rows is None:
         return (ASSUMED,)
     return (ASSUMED, f"Promised by each site, and unproved: at most {task.most_rows} records")

@@ -53,7 +53,7 @@ def charge_for(ledger: Ledger, number: int, question: int) -> Grant:
 
 
 def spend_for_a_project(url: str, number: int, start: Barrier, folder: Path) -> int:
-    """How many of 10 charges for one of two analysts of one of two projects were granted."""
+    """Number of charges granted, of 10 for one of two analysts of one of two projects."""
     ledger, granted = Ledger.open(url), 0
     start.wait(WAIT)
     for i in range(10):
@@ -71,7 +71,7 @@ def ask_the_same_in_a_project(url: str, number: int, start: Barrier, folder: Pat
 
 
 def spend_sixty(url: str, number: int, start: Barrier, folder: Path) -> dict[str, float]:
-    """How many of 60 charges were granted and refused, and how many seconds that took."""
+    """Numbers of charges granted and refused, of 60, and the seconds that took."""
     ledger, granted, refused = Ledger.open(url), 0, 0
     start.wait(WAIT)
     begun = time.perf_counter()

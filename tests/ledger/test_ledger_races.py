@@ -60,7 +60,7 @@ def test_eight_processes_are_granted_exactly_the_cap_and_nobody_is_left_waiting_
 
 
 def fewest_of_eight(url: str, tmp_path: Path) -> float:
-    """How many charges were granted to the process that was granted the fewest of 300."""
+    """Number of charges granted to the process that was granted the fewest of 300."""
     ledger = Ledger.open(url)
     ledger.create(account(cap=300))
     reports = together("spend_sixty", 8, url, tmp_path)

@@ -84,7 +84,7 @@ def left_to(party: int, asked: Plan, places: tuple[int, ...], loss: PrivacyLoss)
 def test_against_each_server_any_replaced_report_loses_at_most_the_loss_and_some_lose_it_all(
     query: CountQuery, loss: PrivacyLoss
 ) -> None:
-    """All data sets of 2 reports, and all reports that may be replaced; the other server's full noise is left."""
+    """Every data set of 2 reports, and every report that may be replaced; the other server's full noise is left."""
     slots = query.rows * query.cells
     asked = FunctionShares(Owners.CHECKED).turn(query, loss, ReplaceOne(EACH_RECORD, 2))
     assert list(thresholds(asked)) == list(range(1, slots + 1))

@@ -41,7 +41,7 @@ def configs(message: bytes) -> list[tuple[int, tuple[int, int, int], bytes]]:
 
 @dataclass(frozen=True)
 class Client:
-    """One who knows a task's id and configuration, and the servers' keys.
+    """Client that knows a task's id and configuration, and the servers' keys.
 
     Attributes:
         task: The id of the task.

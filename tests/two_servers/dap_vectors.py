@@ -104,7 +104,7 @@ def edits_of_job(job: bytes, task: str) -> list[dict[str, Any]]:
 
 
 def outcome(service: TaskService, what: str, message: bytes) -> dict[str, str]:
-    """What a server answers, or the line in which it refuses."""
+    """Answer of a server, or the line in which it refuses."""
     try:
         answer = service.upload(0, message) if what == "upload" else service.job(message)
     except ProtocolAborted as error:

@@ -108,7 +108,7 @@ def _line_of(process: int) -> bytes:
 
 
 def again(work: Callable[[], Result]) -> Result:
-    """What `work` comes to, once no server that it needs is away."""
+    """Result of `work`, once no server that it needs is away."""
     end = time.monotonic() + LONG
     while True:
         try:

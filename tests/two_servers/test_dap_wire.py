@@ -106,7 +106,7 @@ def test_structures_are_encoded_as_another_implementation_publishes_them() -> No
 
 
 def test_the_job_hands_on_the_helpers_parts_and_both_servers_messages_are_those_of_the_textbook() -> None:
-    """One round: the leader's message, and the seed on which both agree; a report of another helper's share fails."""
+    """A single round: the leader's message, and the seed on which both agree; another helper's share fails."""
     (job,) = (each for each in READ["said_to_server_1"] if each["to"] == "aggregation_jobs")
     message, answer = b"\0" + struct.pack(">I", 0), b""
     message += opaque(struct.pack(">H", 1) + opaque(bytes.fromhex(READ["task"]), ">H"), ">H")
@@ -141,7 +141,7 @@ def test_before_the_first_answer_the_same_messages_are_compared_and_counts_come_
 
 
 def test_whatever_is_sent_is_a_message_or_refused_in_one_line() -> None:
-    """All beginnings of an upload and of a job, and all bytes of their heads that are another one."""
+    """Every beginning of an upload and of a job, and every byte of their heads that is another one."""
     task, upload = READ["task"], bytes.fromhex(READ["reports"][0]["report"])
     job = bytes.fromhex(next(each["message"] for each in READ["said_to_server_1"] if each["to"] == "aggregation_jobs"))
     begun = dap.job_of(job, task)

@@ -124,7 +124,7 @@ class QuantilesView(ResultView):
     def tables(self, curve: Quantiles) -> list[Shown]:
         import numpy as np
 
-        from ..display.dates import is_dated, placed, reaching
+        from ..display.numerals import is_dated, placed, reaching
 
         known = curve.intervals(self.sure.level)
         widths = (known[:, 1] - known[:, 0]).tolist()

@@ -341,7 +341,7 @@ class PlainView:
 def in_dates(curve: Any) -> dict[str, Any]:
     """Columns of a result, with dates in the places of days or seconds where its axis has such."""
     from ..display import numeral
-    from ..display.dates import dated, is_dated
+    from ..display.numerals import dated, is_dated
 
     columns: dict[str, Any] = curve._columns()
     label = getattr(curve, "label", "")

@@ -17,7 +17,7 @@ from ..arrays import FloatArray
 from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, needed
 from ..data import Axis, Grid
 from ..display import RECORDS
-from ..display.dates import placed, reaching
+from ..display.numerals import placed, reaching
 from ..inference import Band, cell_at, ends_at, inside, population_band, simultaneous_band, simultaneous_errors
 from ..inference.bands import means_at_once, outermost, scaled
 from ..inference.simulation import sampling_generator

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..conversation import ALL, Anywhere, Counted, Needs, PrivacyStatement, Setting, needed
 from ..display import numeral
-from ..display.dates import dated
+from ..display.numerals import dated
 from ..strategies.found_range import FEWEST_TURNS, FIRST, MOST_TURNS
 from .by_category import axis_label, in_words
 from .cdf import CDF

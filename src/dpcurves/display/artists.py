@@ -13,8 +13,7 @@ from matplotlib.text import Annotation
 from matplotlib.transforms import IdentityTransform
 
 from ..conversation import PrivacyStatement
-from .dates import dated, is_dated
-from .numerals import lettering, numeral, numerals
+from .numerals import dated, is_dated, lettering, numeral, numerals
 from .styles import is_dark, points
 from .text import footer
 

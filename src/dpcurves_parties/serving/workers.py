@@ -24,7 +24,7 @@ from .messages import ProtocolAborted
 
 EXTRA = "workers of a Dask cluster need an extra: pip install 'dpcurves[scale]'"
 TRIES = 5
-"""How often work goes on after workers were lost, while no job is done in between."""
+"""Most times in a row that work goes on after workers were lost, with no job done in between."""
 STARTED = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
 """Start of processes: where the system has it, as copies of one that has imported what they need."""
 Item = TypeVar("Item")

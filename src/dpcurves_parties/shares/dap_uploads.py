@@ -110,7 +110,7 @@ class Verifying:
 
 
 def _content(message: bytes, size: int) -> bytes | None:
-    """What the leader says of a proof, in so many bytes; None: it is none."""
+    """Content of the leader's message of a proof, in so many bytes; None: it is none."""
     try:
         content = message_of(message, INITIALIZE)
     except ValueError:

@@ -154,7 +154,7 @@ class Task(SharedTask):
 
     @property
     def configuration(self) -> Configuration:
-        """What clients of the DAP draft have to know of the task."""
+        """Facts of the task that clients of the DAP draft need."""
         encoding = self.encoding
         if isinstance(encoding, HistogramEncoding):
             parameters = number(encoding.scheme.length, 4) + number(encoding.scheme.chunk, 4)

@@ -71,7 +71,7 @@ def task_id(task: str) -> str:
 
 
 class ReportError(IntEnum):
-    """What became of a report that was not taken, as the draft numbers it."""
+    """Reason why a report was not taken, as the draft numbers it."""
 
     REPORT_DROPPED = 3
     HPKE_DECRYPT_ERROR = 5
@@ -126,7 +126,7 @@ Read = TypeVar("Read")
 
 
 def every(message: bytes, read: Callable[[Reader], Read]) -> list[Read]:
-    """All structures of a message that holds nothing else. Raises `ValueError`: one of them is cut off."""
+    """Structures of a message that holds nothing else. Raises `ValueError`: a structure is cut off."""
     reader, found = Reader(message), list[Read]()
     while not reader.is_done:
         found.append(read(reader))
@@ -155,7 +155,7 @@ def packed_all(extensions: Iterable[Extension]) -> bytes:
 
 
 class Metadata(NamedTuple):
-    """What both servers know of a report: `ReportMetadata`. Times are multiples of the task's precision."""
+    """Facts of a report that both servers know: `ReportMetadata`. Times are multiples of the task's precision."""
 
     id: bytes
     time: int
@@ -249,7 +249,7 @@ def _each(message: bytes, read: Callable[[Reader], Named], what: str) -> list[Na
 
 
 Failed = Mapping[bytes, ReportError]
-"""What became of reports that were not taken, by their ids."""
+"""Reasons why reports were not taken, by their ids."""
 
 
 def packed_errors(failed: Failed, order: Sequence[bytes]) -> bytes:
@@ -320,7 +320,7 @@ def job_id(message: bytes) -> str:
 
 
 class Told(NamedTuple):
-    """What the helper says of a report: a message of its proof, or why it is rejected: `VerifyResp`."""
+    """Answer of the helper on a report: a message of its proof, or why it is rejected: `VerifyResp`."""
 
     id: bytes
     said: bytes | ReportError
@@ -369,7 +369,7 @@ INFO = b"dpcurves"
 
 
 class Configuration(NamedTuple):
-    """What all who take part in a task agree on: `TaskConfiguration`, and the hash of the task, which is its id.
+    """Facts that all who take part in a task agree on: `TaskConfiguration`, and the hash of the task, which is its id.
 
     Attributes:
         task: The hash of the task, in digits.
@@ -391,7 +391,7 @@ class Configuration(NamedTuple):
         return vector(INFO, 1) + urls + mode + scheme + vector(b"", 2)
 
     def bound(self, metadata: Metadata, public: bytes) -> bytes:
-        """What an input share is bound to: `InputShareAad`."""
+        """Associated data of an input share: `InputShareAad`."""
         return bytes.fromhex(self.task) + self.packed() + metadata.packed() + vector(public, 4)
 
 
