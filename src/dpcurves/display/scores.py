@@ -240,7 +240,7 @@ THIN, THICK, WITHIN = 1.1, 5.0, 0.4
 """Widths of the bars of intervals for the population and for these records, and how pale the latter are."""
 APART = 0.2
 NUMBERS_ROOM, CONFUSION_ROOM = 0.36, 0.55
-"""The part of the rows that is left free above all numbers, for the legend."""
+"""The part of the rows that is left free above all numbers for the legend; and above rates, below counts."""
 
 
 def _bar_of(words: str) -> tuple[float, float]:
@@ -254,7 +254,7 @@ def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: U
     if picture.is_first:
         picture.ax.set_yticks(rows, list(values))
         found = np.concatenate([list(values.values()), *(np.asarray(shade.upper, float) for shade in picture.shades)])
-        beyond = float(np.nanmax(found, initial=1.0))  # of a log loss
+        beyond = float(found[np.isfinite(found)].max(initial=1.0))  # of a log loss; an interval may have no end
         picture.ax.set(
             xlim=(UNIT[0], max(UNIT[1], beyond * UNIT[1])), ylim=(-1.0, len(values) - 1 + NUMBERS_ROOM * len(values))
         )
