@@ -156,9 +156,9 @@ class Seen(NamedTuple):
 
 
 def _above(edges: FloatArray, records: FloatArray, wanted: float) -> float:
-    """The number above which so many records lie: evenly in an interval, or falling from the density before it.
+    """The number above which so many records lie: evenly in an interval, or falling from the mean density of some before it.
 
-    >>> _above(np.array([0.0, 90.0, 100.0, 1000.0]), np.array([500.0, 20.0, 100.0]), 100 / np.e)
+    >>> _above(np.array([0.0, 90.0, 100.0, 1000.0]), np.array([180.0, 20.0, 100.0]), 100 / np.e)
     150.0
     """
     above = np.append(np.cumsum(records[::-1])[::-1], 0.0)

@@ -95,6 +95,7 @@ def coverage_of_each(both: Fraction) -> Fraction:
 def bound_part(setting: conversation.Setting, records: float) -> Fraction:
     """The part of the budget for each bound at so many records, in hundredths.
 
+    >>> from dpcurves.conversation import Setting
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
     >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     >>> [float(bound_part(setting, records)) for records in (0, 100, 500, 10**6)]
@@ -111,6 +112,7 @@ def bound_part(setting: conversation.Setting, records: float) -> Fraction:
 def records_to_spare(setting: conversation.Setting, part: Fraction, records: float) -> int:
     """The number of records that the noise of a bound may hide, of so many, at this part of the budget.
 
+    >>> from dpcurves.conversation import Setting
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
     >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     >>> [records_to_spare(setting, Fraction(3, 25), records) for records in (0, 100, 300, 500)]

@@ -67,6 +67,7 @@ def groups_for(records: float, setting: conversation.Setting, numbers: Numbers) 
     """The number of groups for so many records.
 
     >>> from math import inf
+    >>> from dpcurves.conversation import Setting
     >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
     >>> numbers = (350.0, 4), (1050.0, 5), (inf, 10)
     >>> [groups_for(n, Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n)), numbers) for n in (900, 2900, 10**6)]
