@@ -93,6 +93,8 @@ def version_line() -> str:
 NOT_SEARCHED = frozenset(
     {
         "audit_peers.md",
+        "comparison_functions.md",
+        "coverage.md",
         "errata.md",
         "intervals.md",
         "notation.md",

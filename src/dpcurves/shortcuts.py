@@ -759,8 +759,8 @@ def found_groups(
     ...                         adjacency=dp.ADD_REMOVE)
     >>> list(found), bool(abs(found["south"].count - 90) < 20)
     (['north', 'south', 'other'], True)
-    >>> list(dp.found_groups(["north"] * 900 + ["x"], universe=dp.Texts("a-z", 5), epsilon=4, adjacency=dp.ADD_REMOVE))
-    ['north', 'other']
+    >>> "north" in dp.found_groups(["north"] * 900, universe=dp.Texts("a-z", 5), epsilon=4, adjacency=dp.ADD_REMOVE)
+    True
     """
     loss = loss_of(paid.get("epsilon"), paid.get("rho"))
     loss = loss if delta is None else loss.with_delta(exact("delta", delta))
