@@ -156,7 +156,7 @@ class Seen(NamedTuple):
 
 
 def _above(edges: FloatArray, records: FloatArray, wanted: float) -> float:
-    """The number above which so many records lie: evenly in an interval, or falling from the mean density of some before it.
+    """The number above which so many records lie: evenly in an interval, or falling from the density of some before it.
 
     >>> _above(np.array([0.0, 90.0, 100.0, 1000.0]), np.array([180.0, 20.0, 100.0]), 100 / np.e)
     150.0

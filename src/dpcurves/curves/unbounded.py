@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..arguments import require_kind
 from ..conversation import ALL, Anywhere, Counted, Needs, PrivacyStatement, Setting, needed
 from ..display import numeral
 from ..display.numerals import dated
@@ -44,6 +45,9 @@ class UnboundedCdfQuestion:
             (in seconds).
         measured_in: The measuring unit of the column, for the axis.
 
+    Raises:
+        TypeError: the column is no name: the range of a model's scores is public, as are its coefficients.
+
     >>> import numpy as np
     >>> import dpcurves as dp
     >>> table = {"wage": np.exp(np.linspace(9, 11, 20_000))}
@@ -58,6 +62,9 @@ class UnboundedCdfQuestion:
 
     column: str
     measured_in: str = ""
+
+    def __post_init__(self) -> None:
+        require_kind("column", self.column, str, "the name of a column")
 
     def steps(self, setting: Setting) -> Needs[CDF]:
         """Looks, and counts on a grid that they chose."""
@@ -90,7 +97,7 @@ class UnboundedQuantilesQuestion:
 
     Raises:
         ValueError: a share is not between 0 and 1, or there is none.
-        TypeError: `at` is a single number, or holds something that is not a number.
+        TypeError: the column is no name; `at` is a single number, or holds something that is not a number.
     """
 
     is_told_before: ClassVar[bool] = True
@@ -100,6 +107,7 @@ class UnboundedQuantilesQuestion:
     measured_in: str = ""
 
     def __post_init__(self) -> None:
+        require_kind("column", self.column, str, "the name of a column")
         object.__setattr__(self, "at", shares("at", self.at))
 
     def steps(self, setting: Setting) -> Needs[Quantiles]:
