@@ -138,9 +138,6 @@ Each cell has the share that held / width over error. Why some are wide, at 90 %
 - *Areas and Brier scores of survival models*: up to 2.6 and 3.0. Where noise may be all there is past the horizon, as
   of skewed times, nothing is known, and the interval of the area is all of [0, 1]. (It once was as narrow as if noise
   of empty cells were records, and held 0.21.)
-- *Bands between looks*: as wide as in the table, but for the tails: they held 0.67 to 0.83 of heaped, zero-inflated and
-  tied times, take the worst of three accounts of the noise since, and held 0.94 and 1.00 of 16 zero-inflated and heaped
-  ones (3,000 records). The rows below are those of before.
 - *Areas of uplift and Qini curves of 300 records*: no end (inf) where few have a good outcome. They are over the area
   of a perfect order, which noise alone may make zero; no end is known where it did, or does in one draw in twenty.
   Where one in twenty has a good outcome, 0.02 and 0.19 of intervals have no end (0.03 and 0.34 for the population), and

@@ -559,7 +559,7 @@ class IntervalCensored(Covered):
 
     The estimate is the most likely one: where it is not unique, between looks that nobody had in between, it is one of
     those. Counts below zero are set to the nearest possible ones before, so that of few records it is biased by noise;
-    bands account for that as far as the bias is that of the counts that seem likely.
+    bands take the worst of three accounts of that: of sparse counts, of spread ones, and of none set to others.
 
     Attributes:
         label: What the x axis shows.
