@@ -383,8 +383,8 @@ async def until_made(coming: Future[Drawn]) -> Drawn:
 # It has no store and is told of none: it can open no records. It ends with its standard input.
 
 
-BEHIND = 15
-"""Steps of niceness by which sketches stand behind who serves, and behind workers."""
+BEHIND = 5
+"""Steps of niceness by which drawing stands behind who serves; it comes before workers, as people wait for it."""
 
 
 def main() -> None:

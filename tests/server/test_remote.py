@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.client import HTTPSConnection
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from scene import Scene, made
 from typer.testing import CliRunner
 
 import dpcurves as dp
+from dpcurves.arguments import Away
 from dpcurves.cli.app import build
 from dpcurves_parties.serving.identity import Pair
 from dpcurves_server import remote
@@ -49,7 +51,15 @@ def test_a_remote_asks_as_a_session_does_and_pays_once(running: Running) -> None
         with pytest.raises(ValueError, match="declares no column 'name'"):
             ann.ask(dp.CdfQuestion("name", dp.Grid(0, 1, cells=4)), LOSS)
         for ending in ("json", "svg", "png", "csv", "xlsx", "html"):
-            assert ann.export(ann.releases[0]["id"], ending)
+            assert _later(lambda end=ending: ann.export(ann.releases[0]["id"], end))
+
+
+def _later(told: Callable[[], object], times: int = 3) -> object:
+    """Asked again while a picture is not there yet, as the message says, on a machine that does much else."""
+    for _ in range(times - 1):
+        with suppress(Away):
+            return told()
+    return told()
 
 
 def test_killed_workers_and_a_killed_server_lose_nothing_and_charge_nothing_twice(running: Running) -> None:
