@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from http.client import HTTPSConnection
 from pathlib import Path
 from types import SimpleNamespace
@@ -51,7 +52,7 @@ def test_a_remote_asks_as_a_session_does_and_pays_once(running: Running) -> None
         with pytest.raises(ValueError, match="declares no column 'name'"):
             ann.ask(dp.CdfQuestion("name", dp.Grid(0, 1, cells=4)), LOSS)
         for ending in ("json", "svg", "png", "csv", "xlsx", "html"):
-            assert _later(lambda end=ending: ann.export(ann.releases[0]["id"], end))
+            assert _later(partial(ann.export, ann.releases[0]["id"], ending))
 
 
 def _later(told: Callable[[], object], times: int = 3) -> object:
