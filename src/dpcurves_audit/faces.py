@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -73,7 +73,10 @@ def adjacency_of(neighbours: Neighbours, unit: Unit, records: Records | CountedO
     return neighbours.among(unit, records.units() if neighbours.knows_units else None)
 
 
-COUNTED = "check", "confirmed", "counts", "names", "places", "prefixes", "squares", "sums", "units", "weighed"
+COUNTED = (
+    "check", "confirmed", "counts", "names", "places", "prefixes", "sized_units", "squares", "sums", "unit_sizes", "units",
+    "weighed",
+)  # fmt: skip
 """Methods of records that count: all are functions of what is asked."""
 MOST_KEPT = 1000
 
@@ -112,6 +115,12 @@ class CountedOnce:
         self._records = None
 
 
+@lru_cache(maxsize=400)
+def counted_once(data: bytes, unit: Unit) -> CountedOnce:
+    """A pickled table, which all doors have in common: to open one takes as long as a thousand draws of noise."""
+    return CountedOnce(pickle.loads(data), unit)
+
+
 @dataclass(frozen=True)
 class NoiseDoor:
     """Noise of a plan of sums, drawn for many releases at once and added to the exact sums.
@@ -123,7 +132,7 @@ class NoiseDoor:
         loss: The loss.
         neighbours: The neighbours.
         unit: The unit.
-        kept: Plans and tables of data that were seen.
+        kept: Plans and exact tables of data that were seen.
     """
 
     name: str
@@ -137,7 +146,7 @@ class NoiseDoor:
     @contextmanager
     def counted(self, data: Any) -> Iterator[Any]:
         """The records, whose counts are kept from one draw to the next."""
-        records = self.kept.setdefault(pickle.dumps(data), CountedOnce(data, self.unit))
+        records = counted_once(pickle.dumps(data), self.unit)
         try:
             yield records
         finally:
@@ -147,7 +156,7 @@ class NoiseDoor:
         """The plan and the exact table of each record on its own; counted once, for it has no choice in it."""
         key = pickle.dumps(data)
         if key not in self.kept:
-            with opened(data, self.unit) as records:
+            with self.counted(data) as records:
                 adjacency = adjacency_of(self.neighbours, self.unit, records)
                 plan = self.mechanism.plan(self.query, self.loss, adjacency)
                 self.kept[key] = plan, tabulate(records, self.query)
@@ -228,7 +237,6 @@ class TurnsDoor:
         neighbours: The neighbours.
         unit: The unit.
         apart: Each run opens the data anew, with a key of its own: where what is chosen by the key shows.
-        kept: Counts of data that were seen.
     """
 
     name: str
@@ -236,13 +244,12 @@ class TurnsDoor:
     loss: PrivacyLoss
     neighbours: Neighbours
     apart: bool = False
-    kept: dict[bytes, CountedOnce] = field(default_factory=dict, compare=False)
 
     def draw(self, data: Any, number: int) -> list[Any]:
         if self.apart and number > 1:
             return [each for _ in range(number) for each in self.draw(data, 1)]
-        known = CountedOnce(data, dp.EACH_RECORD)
-        records = known if self.apart else self.kept.setdefault(pickle.dumps(data), known)
+        unit = dp.EACH_RECORD
+        records = CountedOnce(data, unit) if self.apart else counted_once(pickle.dumps(data), unit)
         with catch_warnings(action="ignore", category=CurveWarning):
             try:
                 adjacency = adjacency_of(self.neighbours, dp.EACH_RECORD, records)

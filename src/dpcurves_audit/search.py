@@ -89,45 +89,84 @@ def chosen(scores: Iterable[Score], left: Sample, right: Sample, claim: Claim, m
     """Events that suggest the largest privacy loss on these samples, at most one of each score and direction."""
     found: list[Event] = []
     for score in scores:
-        a, b = score.of(left), score.of(right)
-        for reverse in (False, True):
-            ours, theirs = (b, a) if reverse else (a, b)
-            event = _best(score, ours, theirs, reverse, claim)
-            if event is not None:
-                found.append(event)
+        both = Scored.by(score, left, right)
+        if both is not None:
+            found += [event for event in (both.best(claim, reverse=way) for way in (False, True)) if event is not None]
     return sorted(found, key=lambda each: (-round(each.guess, 2), each.score.learned))[:most]
 
 
-def _best(score: Score, ours: Floats, theirs: Floats, reverse: bool, claim: Claim) -> Event | None:
-    """The interval of a score that suggests the largest loss."""
-    n, m = len(ours), len(theirs)
-    a, b = np.sort(ours[~np.isnan(ours)]), np.sort(theirs[~np.isnan(theirs)])
-    if not len(a):
-        return None
-    cuts = _cuts(a, b)
-    if claim.rho is not None:
-        return _partition(score, ours, theirs, reverse, cuts)
-    from_ours, from_theirs = (np.searchsorted(x, cuts, side="left") for x in (a, b))
-    to_ours, to_theirs = (np.searchsorted(x, cuts, side="right") for x in (a, b))
-    hits = np.concatenate([len(a) - from_ours, to_ours, to_ours - from_ours])
-    others = np.concatenate([len(b) - from_theirs, to_theirs, to_theirs - from_theirs])
-    guesses = _guesses(hits, others, n, m, claim.delta)
-    place = int(np.argmax(guesses))
-    kind, cut = divmod(place, len(cuts))
-    at = float(cuts[cut])
-    low, high = ((at, inf), (-inf, at), (at, at))[kind]
-    return Event(score, low, high, reverse, (), float(guesses[place]))
+@dataclass(frozen=True)
+class Scored:
+    """A score of two samples, sorted once for both directions and all cuts.
+
+    Attributes:
+        score: The score.
+        sorted: Its values in each sample, sorted; outcomes without one are left out.
+        sizes: Outcomes of each sample.
+        values: Those of both, sorted.
+        cuts: Where events begin or end: all distinct values, or quantiles, closer to each other at the ends.
+    """
+
+    score: Score
+    sorted: tuple[Floats, Floats]
+    sizes: tuple[int, int]
+    values: Floats
+    cuts: Floats
+
+    @classmethod
+    def by(cls, score: Score, left: Sample, right: Sample) -> Scored | None:
+        """Values of a score; None: no outcome has one."""
+        a, b = (np.sort(found[~np.isnan(found)]) for found in map(score.of, (left, right)))
+        values = np.sort(np.concatenate([a, b]), kind="stable")  # merges the two
+        if not len(values):
+            return None
+        cuts = values[np.append(True, values[1:] != values[:-1])]
+        if len(cuts) > MOST_CUTS:
+            tails = np.geomspace(3 / len(values), 0.1, 40)
+            shares = np.concatenate([tails, np.linspace(0.1, 0.9, MOST_CUTS - 80), 1 - tails])
+            cuts = quantiles_of(values, np.sort(shares))
+        return cls(score, (a, b), (len(left), len(right)), values, cuts)
+
+    def best(self, claim: Claim, *, reverse: bool) -> Event | None:
+        """The event that suggests the largest loss in one direction."""
+        (a, b), (n, m) = (self.sorted, self.sizes) if not reverse else (self.sorted[::-1], self.sizes[::-1])
+        if not len(a):
+            return None
+        if claim.rho is not None:
+            return self._partition(reverse)
+        from_ours, from_theirs = (np.searchsorted(x, self.cuts, side="left") for x in (a, b))
+        to_ours, to_theirs = (np.searchsorted(x, self.cuts, side="right") for x in (a, b))
+        hits = np.concatenate([len(a) - from_ours, to_ours, to_ours - from_ours])
+        others = np.concatenate([len(b) - from_theirs, to_theirs, to_theirs - from_theirs])
+        guesses = _guesses(hits, others, n, m, claim.delta)
+        place = int(np.argmax(guesses))
+        kind, cut = divmod(place, len(self.cuts))
+        at = float(self.cuts[cut])
+        low, high = ((at, inf), (-inf, at), (at, at))[kind]
+        return Event(self.score, low, high, reverse, (), float(guesses[place]))
+
+    def _partition(self, reverse: bool) -> Event:
+        """Cells of about equal frequency, few or many, whichever suggest the larger loss."""
+        found: list[Event] = []
+        for cells in (2, 4, CELLS, 2 * CELLS):
+            at = quantiles_of(self.values, np.arange(1, cells) / cells)
+            ours, theirs = (
+                np.append(np.diff(np.searchsorted(x, at), prepend=0, append=len(x)), size - len(x))
+                for x, size in zip(self.sorted, self.sizes, strict=True)
+            )
+            guess = guessed_rho(theirs, ours, CAUTION) if reverse else guessed_rho(ours, theirs, CAUTION)
+            found.append(Event(self.score, -inf, inf, reverse, tuple(at.tolist()), guess))
+        return max(found, key=lambda each: each.guess)
 
 
-def _cuts(a: Floats, b: Floats) -> Floats:
-    """Values at which events begin or end: all, or quantiles of both samples, closer to each other at the ends."""
-    values = np.sort(np.concatenate([a, b]))
-    distinct = np.unique(values)
-    if len(distinct) <= MOST_CUTS:
-        return distinct
-    tails = np.geomspace(3 / len(values), 0.1, 40)
-    shares = np.concatenate([tails, np.linspace(0.1, 0.9, MOST_CUTS - 80), 1 - tails])
-    return np.unique(np.quantile(values, np.sort(shares), method="inverted_cdf"))
+def quantiles_of(values: Floats, shares: Floats) -> Floats:
+    """Distinct values below or at which a sorted sample has these shares, at least.
+
+    >>> quantiles_of(np.array([1.0, 2.0, 2.0, 7.0]), np.array([0.25, 0.3, 0.75, 0.8])).tolist()
+    [1.0, 2.0, 7.0]
+    """
+    found: Floats = np.unique(values[np.maximum(np.ceil(shares * len(values)).astype(np.int64) - 1, 0)])
+    return found
 
 
 def _guesses(hits: NDArray[np.int64], others: NDArray[np.int64], n: int, m: int, delta: float) -> Floats:
@@ -138,24 +177,6 @@ def _guesses(hits: NDArray[np.int64], others: NDArray[np.int64], n: int, m: int,
         error = np.sqrt((1 - p) / np.maximum(hits, 1) * (p / np.maximum(over, 1e-300)) ** 2 + (1 - q) / (others + 1))
         guess = np.log(np.maximum(over, 0)) - np.log(q) - CAUTION * error
     return np.where((hits >= 3) & (over > 0), guess, -inf)
-
-
-def _partition(score: Score, ours: Floats, theirs: Floats, reverse: bool, cuts: Floats) -> Event | None:
-    """Cells of about equal frequency, few or many, whichever suggest the larger loss."""
-    best: Event | None = None
-    both = np.concatenate([ours, theirs])
-    both = both[~np.isnan(both)]
-    for cells in (2, 4, CELLS, 2 * CELLS):
-        at = np.unique(np.quantile(both, np.arange(1, cells) / cells, method="inverted_cdf"))
-        found = Event(score, -inf, inf, reverse, tuple(at.tolist()), 0.0)
-        places = [
-            np.bincount(np.where(np.isnan(x), len(at) + 1, np.searchsorted(at, x, side="right")), minlength=len(at) + 2)
-            for x in (ours, theirs)
-        ]
-        guess = guessed_rho(places[0], places[1], CAUTION)
-        if best is None or guess > best.guess:
-            best = Event(found.score, -inf, inf, reverse, found.cuts, guess)
-    return best
 
 
 # The search: screens all pairs, looks again at those that stand out, confirms on fresh samples, in growing rounds.
