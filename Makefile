@@ -48,6 +48,7 @@ checked: $(READY)
 	$(MAKE) --no-print-directory contracts
 	$(MAKE) --no-print-directory examples
 	$(MAKE) --no-print-directory docs
+	$(MAKE) --no-print-directory self-audit
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -179,7 +180,7 @@ audit: $(READY)
 	$(BIN)/python benchmarks/surroundings.py --write
 	$(MAKE) --no-print-directory self-audit
 
-# Everything here under the auditor, in two minutes of one core; what is flagged, or gives no answer, fails.
+# Everything here under the auditor, in a minute of one core; what is flagged, or gives no answer, fails.
 self-audit: $(READY)
 	$(BIN)/dpcurves audit self $(if $(filter --full,$(SIZE)),,--quick) $(if $(RESUME),--resume $(RESUME).self)
 

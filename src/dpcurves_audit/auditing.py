@@ -27,7 +27,7 @@ from .search import MOST, Search
 
 ERROR = 1e-4
 """Chance with which a release with fresh noise is taken for another one, in each comparison."""
-CALLS = 24
+CALLS, FEW_CALLS = 24, 14
 A_TICK = 1.05
 """Seconds after which clocks that count seconds have moved on."""
 TICKS = 5
@@ -222,7 +222,7 @@ def found_beside(door: Door, pair: Pair) -> list[Finding]:
     begun = perf_counter()
     door.draw(pair.left, 1)
     slow = perf_counter() - begun > SLOW
-    found = beside(door, pair, 14 if slow else CALLS)
+    found = beside(door, pair, FEW_CALLS if slow else CALLS)
     if not slow:
         found += lattice(door, pair)
         found += timed(door, pair)

@@ -38,6 +38,8 @@ from .family import Family
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 ONE, HALF_RHO = PrivacyLoss.pure(1), PrivacyLoss.zcdp(Fraction(1, 2))
 STEPS = 4
+PATIENT = 120.0
+"""Seconds after which a call of this package is cut off: the first one may compile, on a busy machine."""
 PASSWORD = "correct horse battery"
 
 
@@ -146,7 +148,7 @@ def _followed(counts: Any, loss: PrivacyLoss, times: int = 1) -> Door:
         with tempfile.TemporaryDirectory() as folder:
             return [_readings(data, counts, loss, f"sqlite:///{folder}/stream.db") for _ in range(times)]
 
-    return OneDoor(stream)
+    return OneDoor(stream, PATIENT)
 
 
 def _killed_stream(counts: Any, loss: PrivacyLoss) -> Door:
@@ -234,7 +236,7 @@ def _handed_in(task: Any) -> Door:
         value, person = data
         return list(task.randomize(value, person=person))
 
-    return OneDoor(report)
+    return OneDoor(report, PATIENT)
 
 
 # Pairs of people.
@@ -316,7 +318,7 @@ def _summed(kernel: Any, people: int, seed: bytes) -> Door:
         found = pairs.simulate(kernel, table, plan, seed=seed)
         return [found.value, *found.interval(0.9)]
 
-    return OneDoor(noisy_sum)
+    return OneDoor(noisy_sum, PATIENT)
 
 
 # Two servers.
@@ -396,7 +398,7 @@ SITES = 3
 def _sites() -> Iterator[Audited]:
     edges = np.linspace(0, 1, STEPS + 1)
     family = families.values(edges, adjacency=ADD_REMOVE)
-    yield Audited("federation of sites, histogram", OneDoor(federation), family, ONE, "face")
+    yield Audited("federation of sites, histogram", OneDoor(federation, PATIENT), family, ONE, "face")
 
 
 # Faces.
@@ -415,7 +417,7 @@ def _faces() -> Iterator[Audited]:
         yield Audited(f"{name}, handed in: {task.loss}", _handed_in(task), family, task.loss, "face")
     if all(map(find_spec, ("argon2", "pyarrow"))):
         values = families.values(np.linspace(0, 1, STEPS + 1), adjacency=REPLACE_ONE)
-        yield Audited("verification server, histogram", OneDoor(verification_server), values, ONE, "face")
+        yield Audited("verification server, histogram", OneDoor(verification_server, PATIENT), values, ONE, "face")
 
 
 def verification_server(data: Any) -> Mapping[str, Any]:

@@ -43,9 +43,9 @@ from dpcurves.session import found_and_converse
 from dpcurves.trust import Central, Curator
 
 from . import family as families
+from .auditing import CALLS, FEW_CALLS, forked, lattice, new_processes, repeats, timed
 from .auditing import beside as fresh_calls
-from .auditing import forked, lattice, new_processes, repeats, timed
-from .deployments import ADD_REMOVE, HALF_RHO, ONE, REPLACE_ONE, SITES, Audited, deployments
+from .deployments import ADD_REMOVE, HALF_RHO, ONE, PATIENT, REPLACE_ONE, SITES, Audited, deployments
 from .door import Door, KilledDoor, OneDoor, Publish
 from .family import Family, Pair
 from .feature import Reader
@@ -74,8 +74,8 @@ def adjacency_of(neighbours: Neighbours, unit: Unit, records: Records | CountedO
 
 
 COUNTED = (
-    "check", "confirmed", "counts", "names", "places", "prefixes", "sized_units", "squares", "sums", "unit_sizes", "units",
-    "weighed",
+    "check", "confirmed", "counts", "names", "places", "prefixes", "sized_units", "squares", "sums", "unit_sizes",
+    "units", "weighed",
 )  # fmt: skip
 """Methods of records that count: all are functions of what is asked."""
 MOST_KEPT = 1000
@@ -308,7 +308,7 @@ class FaceDoor:
 
     @cached_property
     def _one(self) -> Door:
-        return OneDoor(self._asked)
+        return OneDoor(self._asked, PATIENT)
 
     def _asked(self, data: Any) -> Any:
         units = {"unit": self.unit, "rows_per_unit": self.rows} if self.unit else {}
@@ -335,7 +335,7 @@ def together(questions: Mapping[Any, PrivacyLoss], neighbours: Neighbours) -> Do
         ):
             return [json.loads(asked.ask(question, loss).to_json()) for question, loss in questions.items()]
 
-    return OneDoor(session)
+    return OneDoor(session, PATIENT)
 
 
 def killed(question: Any, loss: PrivacyLoss, neighbours: Neighbours, lives: int = 3) -> KilledDoor:
@@ -553,8 +553,9 @@ def _count_face() -> Door:
     return FaceDoor("face of a count", dp.CountQuestion(COLUMN), ONE, ADD_REMOVE)
 
 
-def beside_bounds() -> Iterator[tuple[str, list[Finding]]]:
+def beside_bounds(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]:
     """Repeated noise, numbers on no lattice, and times, of a count, drawn noise, a stream and a report."""
+    calls = FEW_CALLS if quick else CALLS
     pair = families.values(EDGES, adjacency=ADD_REMOVE).pairs[0]
     query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), Read.CELLS)
     doors: dict[str, tuple[Door, Pair]] = {
@@ -563,10 +564,10 @@ def beside_bounds() -> Iterator[tuple[str, list[Finding]]]:
     }
     doors |= {each.name: (each.door, each.family.pairs[0]) for each in deployments() if each.name in FRESH}
     for name, (door, its) in doors.items():
-        shared = forked(door, its)
-        found = [*fresh_calls(door, its), *timed(door, its, 30), *([] if shared is None else [shared])]
+        shared = forked(door, its, calls)
+        found = [*fresh_calls(door, its, calls), *timed(door, its, calls), *([] if shared is None else [shared])]
         yield name, found if name == "face of a count" else [*found, *lattice(door, its, 100)]
-    repeated = new_processes(f"{__name__}:{one_count.__name__}", pair)
+    repeated = new_processes(f"{__name__}:{one_count.__name__}", pair, calls)
     yield "a count in new processes", [] if repeated is None else [repeated]
     yield "a ledger that is opened again", reopened(pair)
 

@@ -371,7 +371,7 @@ class Search:
         """Learn how many calls a second there are, from draws that are not used: the first one loads and compiles."""
         data = self.family.pairs[0].left
         self.reader.read(self.door.draw(data, 1))
-        self.calls += 1
+        self.calls += poisson(1, 0.5)  # which is 1, and loads the laws that limits need
         for calls in (1, 8, 64):
             begun = self.clock()
             self.reader.read(self.door.draw(data, calls))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import dpcurves as dp
 import dpcurves.mechanisms
 from dpcurves import curves, queries
-from dpcurves.cli.app import build
 from dpcurves.conversation import Plan
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.base import Answering
@@ -27,12 +24,14 @@ from dpcurves_audit.feature import Reader
 ALL = {each.name: each for each in everything()}
 NEW = "stream,", "followed", "report", "pairs", "two servers", "verification", "sites", "federation"
 TURNS = [each for each in ALL.values() if each.kind == "turns" and each.name.endswith("epsilon 1, add-remove")]
-OTHERS = [each for each in TURNS if not each.name.startswith((*NEW, "survival of any", "scores of any"))]
+LEFT_OUT = *NEW, "survival of any", "scores of any"
+OTHERS = [each for each in TURNS if not each.name.startswith(LEFT_OUT) and not _is_quick(each)]
 BESIDE: list[Any] = [
-    *(each for each in ALL.values() if each.name.startswith(NEW)),
+    *(each for each in ALL.values() if each.name.startswith(NEW) and not _is_quick(each)),
     *(pytest.param(each, marks=[pytest.mark.reproduction] * (number % 3 > 0)) for number, each in enumerate(OTHERS)),
 ]
-"""Doors of protocols, and one of three questions to one curator; `make bench` tries them all."""
+"""Doors of protocols, and one of three questions to one curator; `make bench` tries them all. The quick audit, which fails
+where one gives no answer, is a part of `make test`: what it looks at is left to it."""
 
 
 def test_names_are_unique_and_the_quick_audit_finds_its_faces() -> None:
@@ -79,13 +78,6 @@ def test_every_question_and_every_mechanism_is_in_the_audit_of_everything() -> N
     from dpcurves_streams import mechanisms as streams
 
     assert {name for name in streams.__all__ if isinstance(getattr(streams, name), type)} - run == {"StreamChoice"}
-
-
-def test_a_quick_look_flags_nothing_and_has_an_answer_of_each() -> None:
-    """A part of the quick audit, with a tenth of its effort: gross faults; the whole is `make audit`."""
-    found = CliRunner().invoke(build(), ["audit", "self", "--quick", "--effort", "0.1", "--only", "twice,units"])
-    assert found.exit_code == 0, found.output
-    assert re.search(r"^\d+ releases, 0 flagged, 0 without an answer\.", found.output, re.M)
 
 
 @pytest.mark.parametrize("each", BESIDE, ids=lambda each: f"{each.kind}: {each.name}")
