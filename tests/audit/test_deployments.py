@@ -30,8 +30,8 @@ BESIDE: list[Any] = [
     *(each for each in ALL.values() if each.name.startswith(NEW) and not _is_quick(each)),
     *(pytest.param(each, marks=[pytest.mark.reproduction] * (number % 3 > 0)) for number, each in enumerate(OTHERS)),
 ]
-"""Doors of protocols, and one of three questions to one curator; `make bench` tries them all. The quick audit, which fails
-where one gives no answer, is a part of `make test`: what it looks at is left to it."""
+"""Doors of protocols, and one of three questions to one curator; `make bench` tries them all. What the
+quick audit looks at is left to it: `make test` runs it, and it fails where one gives no answer."""
 
 
 def test_names_are_unique_and_the_quick_audit_finds_its_faces() -> None:
