@@ -51,7 +51,7 @@ class QuantileForecasts(CountedNumbers):
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         many, shares = len(self.question.quantiles), np.asarray(self.question.quantiles)
         own = [shade._replace(lower=shade.lower[:many], upper=shade.upper[:many]) for shade in shades]
-        ax = display.draw_calibration(shares, self.below, np.zeros(many), shades=own, **how)
+        ax = display.draw_calibration(shares, self.below, None, shades=own, **how)
         ax.set(xlabel="quantile that was forecast", ylabel="share of outcomes below it")
         return ax
 

@@ -221,6 +221,11 @@ def _panel(
     places, color = np.arange(len(rows), dtype=float)[::-1], PALETTE[0]
     values = np.array([value for _, value, _ in rows])
     ends = [np.array([shade.ends[side][list(numbers)] for side in (0, 1)]) for shade in shades]
+    if ends and not any(np.isfinite(each).any() for each in ends):  # a value that may be anything is no point
+        values, ends = np.full(len(rows), np.nan), [np.full((2, len(rows)), np.nan)] * len(ends)
+        ax.set_xticks([])
+        for place in places:
+            ax.text(0.5, place, "not known", transform=ax.get_yaxis_transform(), ha="center", va="center", fontsize=8)
     seen = np.concatenate([values, *(each.ravel() for each in ends)])
     seen = seen[np.isfinite(seen) & ((seen > 0) if scale == "ratio" else True)]
     low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)

@@ -307,7 +307,7 @@ CALIBRATION_ROOM = 0.6
 
 
 def draw_calibration(
-    prob_pred: ArrayLike, prob_true: ArrayLike, count: ArrayLike, privacy: PrivacyStatement, **on: Unpack[Shaded]
+    prob_pred: ArrayLike, prob_true: ArrayLike, count: ArrayLike | None, privacy: PrivacyStatement, **on: Unpack[Shaded]
 ) -> Axes:
     """Draw observed against predicted shares of positives, the diagonal of perfect calibration and bars of group sizes.
 
@@ -316,18 +316,19 @@ def draw_calibration(
     Args:
         prob_pred: Mean score of each group.
         prob_true: Share of positives in each group.
-        count: Records in each group.
+        count: Records in each group; None: there are no groups, and no bars.
     """
     picture = Picture(SQUARE, privacy, **on)
     ax, color = picture.ax, picture.style.color
-    predicted, observed, sizes = (np.asarray(each, dtype=float) for each in (prob_pred, prob_true, count))
+    predicted, observed = (np.asarray(each, dtype=float) for each in (prob_pred, prob_true))
     top = _top(predicted, observed, picture) if picture.is_first and on.get("name") is None else 1.0
     if picture.is_first:
         _draw_diagonal(ax)
         ax.axhline(0, color=GREY, linewidth=0.6)
         ax.set_yticks(np.linspace(0, top, 6))
         ax.set(xlabel="mean predicted probability", ylabel="share of positives")
-        ax.set(xlim=(UNIT[0] * top, UNIT[1] * top), ylim=(FLOOR * top, 1.02 * top), aspect="equal")
+        floor = UNIT[0] if count is None else FLOOR
+        ax.set(xlim=(UNIT[0] * top, UNIT[1] * top), ylim=(floor * top, 1.02 * top), aspect="equal")
     known = np.ones(len(observed), dtype=bool)
     for shade in picture.shades:
         known &= (np.asarray(shade.lower) > 0) | (np.asarray(shade.upper) < 1)
@@ -336,12 +337,12 @@ def draw_calibration(
     if not known.all():
         hollow: Any = {"markerfacecolor": ax.get_facecolor(), "label": once(ax, UNKNOWN)}
         picture.plot(predicted[~known], observed[~known], markersize=4.5, zorder=4, **hollow)
-    largest = np.fmax.reduce(sizes, initial=1.0)
-    tops = FLOOR + TALLEST * np.clip(sizes, 0, None) / largest
-    words = f"records per group, up to {largest:,.0f}"
-    ax.vlines(
-        predicted, FLOOR * top, tops * top, color=color, alpha=0.35, linewidth=_thin(predicted / top), label=words
-    )
+    if count is not None:
+        sizes = np.asarray(count, dtype=float)
+        largest = np.fmax.reduce(sizes, initial=1.0)
+        tops = FLOOR + TALLEST * np.clip(sizes, 0, None) / largest
+        words, width = f"records per group, up to {largest:,.0f}", _thin(predicted / top)
+        ax.vlines(predicted, FLOOR * top, tops * top, color=color, alpha=0.35, linewidth=width, label=words)
     return picture.explain(place="above", plainly=False).signed()
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import Refused
 from ..conversation import OPEN, Plan, PrivacyStatement
-from .numerals import lettering, numerals
+from .numerals import lettering, numeral, numerals
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -179,7 +179,8 @@ def plan_lines(plans: Sequence[Plan], units: int | None) -> Iterator[PlanLine]:
 def curve_table(columns: Mapping[str, ArrayLike], *, most: int = 20) -> Group:
     """Columns for the terminal: at most `most` rows, evenly chosen with both ends.
 
-    A column of shape ``(rows, 2)`` is one of intervals.
+    A column of shape ``(rows, 2)`` is one of intervals. Values of numbers by name have figures of their own where some
+    are a thousand times as large as others.
 
     Raises:
         ValueError: `most` is below 2.
@@ -195,9 +196,18 @@ def curve_table(columns: Mapping[str, ArrayLike], *, most: int = 20) -> Group:
     shown, table = np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(np.int64)), Table()
     for name in arrays:
         table.add_column(Text(lettering(name)), justify="right")
-    for cells in zip(*(numerals(array[shown]) for array in arrays.values()), strict=True):
+    texts = {name: numerals(array[shown]) for name, array in arrays.items()}
+    if {"number", "value"} <= arrays.keys() and _are_apart(arrays["value"]):
+        texts["value"] = [numeral(value) for value in arrays["value"][shown].tolist()]
+    for cells in zip(*texts.values(), strict=True):
         table.add_row(*map(Text, cells))
     return Group(table, *[Text(f"{most} of {rows:,} rows are shown")] * (rows > most))
+
+
+def _are_apart(values: NDArray[Any]) -> bool:
+    """Tell whether some of these numbers are a thousand times as large as others that are not 0."""
+    found = np.abs(values[np.isfinite(values) & (values != 0)]) if values.dtype.kind == "f" else np.zeros(0)
+    return bool(len(found) and found.max() > 1000 * found.min())
 
 
 def allowance_table(balance: BalanceReport) -> Table:
