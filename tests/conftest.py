@@ -81,8 +81,9 @@ class OneDatabase:
 
 
 ENGINE = "dpcurves.records.engines.duckdb"
-OWN_DATABASE = "data", "engines"
-"""Folders of tests of what counts records: there each session has its own database, as everywhere else."""
+OWN_DATABASE = {"data", "engines", "test_surroundings"}
+"""Folders and files of tests of what counts records, and of its log of queries: there each session has its own
+database, as everywhere else."""
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -90,7 +91,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     engine: Any = sys.modules.get(ENGINE)
     if engine is not None:
         own = getattr(engine.duckdb, "_module", engine.duckdb)
-        shares = item.path.parent.name not in OWN_DATABASE
+        shares = not OWN_DATABASE & {item.path.parent.name, item.path.stem}
         if shares != isinstance(engine.duckdb, OneDatabase):
             engine.duckdb = SHARED.setdefault(ENGINE, OneDatabase(own)) if shares else own
 
