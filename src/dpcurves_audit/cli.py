@@ -61,6 +61,7 @@ class Effort:
     json: str | None = perhaps("FILE", "Write the report as JSON to this file.")
     html: str | None = perhaps("FILE", "Write the report as one page to this file.")
     resume: str | None = perhaps("FILE", "Keep what was done in this file, and go on from it if it is there.")
+    learn: bool = flag("--learn", "Fit boosted trees to outcomes, too, if scikit-learn is installed (extra audit).")
 
     def run(self, door: Door, family: Family, claim: dict[str, Any], typed: Sequence[str]) -> Report:
         """Audit, write the reports, say the verdict, and leave with its status if it is flagged."""
@@ -72,8 +73,10 @@ class Effort:
         seconds, sure = size("seconds", self.seconds), chance("confidence", self.confidence)
         with waiting("attacking it"), named("resume", "file"):
             report = audit(
-                door, family, seconds=seconds, samples=samples, confidence=sure, again=True, file=self.resume, **claim
-            )
+                door, family, seconds=seconds, samples=samples, confidence=sure, learn=self.learn, again=True,
+                file=self.resume, **claim,
+            )  # fmt: skip
+        typed = [*typed, "--learn"] if self.learn else typed
         report = replace(report, command=" ".join(["dpcurves audit", *map(shlex.quote, typed)]))
         self.deliver(report)
         if report.flagged:

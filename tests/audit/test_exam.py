@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import exam
 import numpy as np
 import pytest
 from exam import Case
+from numpy.typing import NDArray
 
 import dpcurves as dp
 from dpcurves_audit.auditing import lattice, timed
@@ -68,6 +70,24 @@ def test_doubles_are_told_from_a_lattice() -> None:
     (finding,) = lattice(OneDoor(lambda data: len(data) + chance.laplace()), pair)
     assert (finding.name, finding.flagged) == ("floating point", False)
     assert lattice(OneDoor(lambda data: round((len(data) + chance.laplace()) * 64) / 64), pair) == []
+
+
+def test_what_shows_in_two_numbers_together_is_found_by_learned_scores() -> None:
+    """Signs of two numbers agree on one data set alone, and each number has the same law on both."""
+    chance = np.random.default_rng(9)
+
+    def release(data: Sequence[float], k: int) -> NDArray[np.float64]:
+        rows = chance.normal(size=(k, 4)) * (1, 9, 1, 9)
+        if len(data):
+            rows[:, 2] = np.copysign(rows[:, 2], rows[:, 0])
+        return rows
+
+    report = dp.audit(
+        release, exam.families.values([0, 1], adjacency=dp.ADD_REMOVE).first(1), epsilon=1, seconds=60, samples=1200,
+        many=True, learn=True, beside=False, confidence=0.999,
+    )  # fmt: skip
+    assert report.flagged, str(report)
+    assert report.event.startswith("boosted trees")
 
 
 @pytest.mark.parametrize("keeps", [True, False])
