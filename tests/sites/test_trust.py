@@ -27,7 +27,7 @@ from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Mess
 from dpcurves_sites.site import Federation, Site, Terms
 from dpcurves_sites.trust import ROOM, SecureSum, told, turn_of, within
 
-AGE = dp.Grid(0, 100, cells=64)
+AGE, YEARS, UNIT = dp.Grid(0, 100, cells=64), dp.Grid(0, 100, cells=10), dp.Grid(0, 1, cells=4)
 ONE, TEN = PrivacyLoss.pure(1), PrivacyLoss.pure(10)
 
 
@@ -48,10 +48,12 @@ def tables(sites: int, records: int = 400) -> list[dict[str, Any]]:
     found = []
     for site in range(sites):
         score = generator.beta(2, 3, records)
-        found.append({
+        table: dict[str, Any] = {
             "age": np.clip(generator.normal(40 + 5 * site, 15, records), 0, 99.9), "score": score,
             "label": (generator.random(records) < score).astype(int), "person": generator.integers(0, 200, records),
-        })  # fmt: skip
+        }  # fmt: skip
+        third, half = table["person"] % 3, table["person"] % 2
+        found.append(table | {"kind": third, "treated": half, "rest": 1 - score, "since": score * table["age"]})
     return found
 
 
@@ -87,14 +89,30 @@ QUESTIONS: list[Callable[[], Any]] = [
     lambda: dp.HistogramQuestion("age", AGE),
     lambda: dp.RocQuestion("label", "score", model=dp.PUBLIC_MODEL.value),
     lambda: dp.CalibrationQuestion("label", "score", model=dp.PUBLIC_MODEL.value),
+    lambda: dp.ModelPairQuestion("label", "score", "rest", UNIT),
+    lambda: dp.ScoresQuestion("label", "score", by=dp.Categories("kind", (0, 1, 2)), grid=UNIT),
+    lambda: dp.SeveralClassesQuestion(
+        dp.Categories("kind", (0, 1, 2)), ("score", "rest", "since"), grid=UNIT, groups=UNIT
+    ),
+    lambda: dp.OrderedClassesQuestion(dp.Categories("kind", (0, 1, 2)), "score", UNIT),
+    lambda: dp.QuantileForecastsQuestion(("score", "rest"), (0.5, 0.9), UNIT),
+    lambda: dp.PredictedObservedQuestion("score", "rest", UNIT, UNIT),
+    lambda: dp.UpliftQuestion("label", "treated", "score", UNIT),
+    lambda: dp.PairwiseScorerQuestion("label", (dp.Ranged("score", 0, 1), dp.Ranged("age", 0, 100))),
+    lambda: dp.SurvivalQuestion("age", "label", YEARS, by=dp.Categories("treated", (0, 1))),
+    lambda: dp.CompetingRisksQuestion("age", "kind", YEARS, causes=(1, 2)),
+    lambda: dp.DelayedEntryQuestion("since", "age", "label", YEARS),
+    lambda: dp.IntervalCensoredQuestion("since", "age", YEARS),
+    lambda: dp.SurvivalModelQuestion("score", "age", "label", YEARS, UNIT, groups=2),
 ]
+"""Curves of the core, and each row of both fields: how models are judged, and times until an event."""
 
 
 @pytest.mark.parametrize(("ask", "loss"), [*((ask, ONE) for ask in QUESTIONS), (QUESTIONS[0], PrivacyLoss.zcdp("0.1"))])
 @pytest.mark.usefixtures("without_noise")
 def test_the_sum_is_the_curators_integers_where_noise_is_off(ask: Callable[[], Any], loss: PrivacyLoss) -> None:
     """Every release of the sites is the exact table that one curator has of all records."""
-    of = made(SecureSum(3, 1), budget=loss)
+    of = made(SecureSum(3, 1), budget=loss + loss)  # turns are rounded up to billionths, each
     seen: list[tuple[Plan, tuple[int, ...]]] = []
     with_all = Made(of.terms, [], [], [])
 
