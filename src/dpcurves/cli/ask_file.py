@@ -56,6 +56,13 @@ def delivering() -> Iterator[Part]:
         raise troubles[0]
 
 
+def made_by(curve: Any) -> str:
+    """The line that names the mechanism of a curve."""
+    from ..display import mechanism_of
+
+    return f"mechanism: {mechanism_of(curve.privacy.mechanism)}"
+
+
 def deliver(part: Part, question: object, curve: Any, view: View[Any], output: Output) -> list[str]:
     """Write and show a curve as `output` says, headed by the text of its question. Returns the files written."""
     written: list[str] = []
@@ -158,7 +165,7 @@ class Terms:
                 written = deliver(part, question, curve, view, output)
                 with part():
                     lines = (f"written: {name}{_size_of(name)}" for name in written)
-                    say(output.terminal(), f"mechanism: {curve.privacy.mechanism}", *lines)
+                    say(output.terminal(), made_by(curve), *lines)
                 for note in curve.notes:
                     tell(note)
                 with part():

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 EVEN = (
     "\nWhat a later turn asks depends on the noisy answers before it: the plan supposes that records are spread "
-    "evenly, or, where their number is private, that all cells are asked for. A curve is read from all turns together."
+    "evenly, or, where their number is private, that all cells are counted. A curve is read from all turns together."
 )
 BANDS = "\nFor half widths of bands and intervals: --forecast N; --plot FILE draws them."
 ASKED_OF = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")

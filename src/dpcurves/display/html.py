@@ -9,7 +9,7 @@ from typing import Any
 from ..conversation import MISSING_RULE, PrivacyStatement
 from .canvas import renamed
 from .numerals import lettering
-from .text import SEEDED, BalanceReport, RefusalRow, footer
+from .text import SEEDED, BalanceReport, RefusalRow, footer, mechanism_of, trusted
 
 STYLE = """<style>
 .dpcurves{margin:0 0 1rem;padding:1rem;border:1px solid rgba(128,128,128,.4);border-radius:8px;max-width:46rem;
@@ -82,8 +82,8 @@ def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
         ("neighbours", privacy.adjacency),
         ("protects", privacy.protected),
         ("units", "private" if privacy.units is None else f"{privacy.units:,}, public"),
-        ("trust", privacy.trust),
-        ("mechanism", privacy.mechanism),
+        ("trust", trusted(privacy)),
+        ("mechanism", mechanism_of(privacy.mechanism)),
         ("missing values", MISSING_RULE),
         ("model", privacy.model),
         ("request", privacy.grant),
