@@ -20,7 +20,10 @@ from .curves.result import Released, curve_from_json
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 PAGE, WORDS, METHODS, CITATION, SUMS = "index.html", "PRIVACY.txt", "METHODS.txt", "CITATION.cff", "SHA256SUMS"
-INTRODUCTION = "Every number on this page was read from noisy counts; none is that of a single record."
+INTRODUCTION = (
+    "Every number on this page was read from noisy counts; none is that of a single record. Intervals for these "
+    "records allow for the noise alone, those for the population for sampling, too."
+)
 CHANGED = MappingProxyType({"replace-one": "replaced", "add-remove": "removed or added"})
 """Words of a kind of adjacency, by its beginning: what may happen to those of one unit."""
 PICTURES = (".svg", ".pdf", ".png")

@@ -26,7 +26,10 @@ LARGE_FILE = 10**7
 """Octets from which on the size of a file is told."""
 HARDLY = 10_000
 """An epsilon above which noise is 0 nearly always, so that nobody is protected."""
-INTRODUCTION = "Every number below was read from noisy counts; none is that of a single record."
+INTRODUCTION = (
+    "Every number below was read from noisy counts; none is that of a single record. Intervals for these records allow "
+    "for the noise alone, those for the population for sampling, too."
+)
 FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and is not added up with that of other calls"
 
 # Delivery of a curve to files and the terminal: a failure of one output does not prevent the others.
@@ -157,7 +160,9 @@ class Terms:
             rows = None if session.unit.is_bounded else self.promise.rows()
             bounded = session.unit.is_bounded or rows is not None
             if getattr(question, "is_told_before", False) or loss.delta or not bounded:
-                for note in session.plan(question, loss, rows_per_unit=rows).notes:
+                plans = session.plan(question, loss, rows_per_unit=rows)
+                session.require(plans)
+                for note in plans.notes:
                     tell(note)
             with counting("counting"), quietly():
                 curve = session.ask(question, loss, request, rows_per_unit=rows)

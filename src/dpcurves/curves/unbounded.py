@@ -76,8 +76,8 @@ class UnboundedCdfQuestion:
         first = setting.loss * FIRST[0]
         return (
             f"no range is given: {setting.loss} pays for {FEWEST_TURNS} to {MOST_TURNS} turns (noisy releases); "
-            f"the first, with {first}, looks at all doubles, and noisy answers tell how many look closer and on "
-            "which grid the last one counts",
+            f"the first, with {first}, covers all magnitudes, and noisy answers decide how many turns look "
+            "closer, and on which grid the last one counts",
         )
 
     def __str__(self) -> str:

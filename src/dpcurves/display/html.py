@@ -120,7 +120,7 @@ header p{max-width:46rem}
 .refused dt{font-weight:600}
 .refused dl{margin:0}
 .refused dd{margin:0 0 .5rem}
-.curves{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));gap:1rem;align-items:start}
+.curves{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:1rem;align-items:start}
 .curves .dpcurves{margin:0;min-width:0;max-width:none}
 .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px}
 @media print{:root{color-scheme:light;--ground:#fff;--text:#000;--soft:#333;--line:#999;--box:#fff;--alarm:#b3261e}
