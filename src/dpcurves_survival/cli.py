@@ -367,7 +367,7 @@ COMMANDS = (
     ),
     asks(
         "between-looks", "IntervalCensoredQuestion", [BetweenLooks, CellOptions, Split], VIEWS,
-        title="The time until an event that is only known to lie between two looks (interval censoring).",
+        title="The time until an event that is only known to lie between two examinations (interval censoring).",
         example="visits.csv --last seen_without --first seen_with --grid 0:24:12",
         more="Turnbull's estimate, from counts of pairs of cells.",
     ),

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Numbers at risk below the axis of a survival curve, one row for each curve, as the field shows them.
 
 
-LETTERS, ROW_HEIGHT, BELOW_TICKS = 7.0, 9.5, 18.0
+LETTERS, ROW_HEIGHT, BELOW_TICKS = 7.0, 9.5, 22.0
 """In points: letters, the height of a row, and where the first row begins."""
 AT_RISK = "number at risk"
 SURE = "number at risk (±: simultaneous 95% intervals for these records)"

@@ -343,7 +343,7 @@ def draw_plane(
 
 MARGIN, BOUNDS_ROOM = 1.3, 2.8
 LONGEST_LINE, LINE_WIDTH = 120, 48
-NEXT = "the next wider one; in white the ends of the next narrower one"
+NEXT = "twice this interval (thin line); half of it (white ends)"
 WIDEST = "the widest tried"
 
 
