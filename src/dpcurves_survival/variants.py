@@ -555,7 +555,7 @@ PLACE = 26
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IntervalCensored(Covered):
-    """The share without an event before each edge of the grid, where events lie between two examinations (Turnbull 1976).
+    """The share without an event before each edge of the grid, where events lie between examinations (Turnbull 1976).
 
     The estimate is the most likely one: where it is not unique, between looks that nobody had in between, it is one of
     those. Counts below zero are set to the nearest possible ones before, so that of few records it is biased by noise;
