@@ -82,7 +82,7 @@ def _templates(word: str, options: str, named: str, call: str) -> tuple[str, str
     """The command that plans, the command that asks, and the line of Python."""
     return (
         f"dpcurves plan {word} {options}{PLANNED}",
-        " ".join(filter(None, (f"dpcurves {word} people.csv", named, options))) + TERMS,
+        " ".join(filter(None, (f"dpcurves {word} people.parquet", named, options))) + TERMS,
         f"dp.{call}{PYTHON}",
     )
 
@@ -112,7 +112,7 @@ CURVES: Mapping[str, Curve] = {
     ),
     "histogram": Curve(
         "Histogram, 24 cells", lambda cells: dp.HistogramQuestion("age", dp.Grid(0, 120, cells=24)), (), PLACES[:2],
-        20, "each cell, all at once,", ("age", "share in a cell"), False,
+        20, "each cell, simultaneously,", ("age", "share in a cell"), False,
         *_templates(
             "histogram", "--grid 0:120:24", "--column age", 'histogram(people["age"], grid=dp.Grid(0, 120, cells=24)'
         ),

@@ -35,7 +35,7 @@ JUDGES = (f"{CORE}_audit.faces", f"{CORE}_audit.deployments")
 """Rooms that import what they judge: not counted as arrows."""
 RELATIVE = re.compile(r"(What|How|Who|Where|Which|Whether|One|All)\b")
 REGISTRIES = (f"{CORE}/laws/", f"{CORE}/queries/")
-MEGABYTE = 2**20
+MEGABYTE = 10**6
 
 
 class Module(NamedTuple):

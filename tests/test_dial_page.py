@@ -10,6 +10,7 @@ from typing import Any
 
 import dial
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -80,8 +81,8 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     bits = np.arange(RECORDS) % 2
     table = {"age": draw.random(RECORDS) * 120, "months": draw.random(RECORDS) * 60, "died": bits, "ill": bits}
     table["risk"] = draw.random(RECORDS)
-    file = tmp_path_factory.mktemp("people") / "people.csv"
-    np.savetxt(file, np.stack(list(table.values()), axis=1), "%g", ",", header=",".join(table), comments="")
+    file = tmp_path_factory.mktemp("people") / "people.parquet"
+    pd.DataFrame(table).to_parquet(file)
     return file, table
 
 
@@ -101,7 +102,7 @@ def test_its_commands_and_its_line_of_python_ask_what_it_shows(
     planned = run(plan[:-2])
     assert plan[-2:] == ["--forecast", str(RECORDS)]
     assert planned.exit_code == 0, planned.output
-    asked = run([str(file) if each == "people.csv" else each for each in ask] + ["--json", "-"])
+    asked = run([str(file) if each == file.name else each for each in ask] + ["--json", "-"])
     assert asked.exit_code == 0, asked.output
     answered = eval(filled(told["python"], adjacency), {"dp": dp, "people": table})
     opened, own = json.loads(asked.stdout), json.loads(answered.to_json())

@@ -100,7 +100,7 @@ def test_a_request_belongs_to_one_question_one_loss_and_one_dataset() -> None:
 def test_beyond_the_budget_nothing_is_asked() -> None:
     opened = session({"x": X}, budget=1)
     opened.ask(QUESTION, dp.PrivacyLoss.pure(0.7))
-    with pytest.raises(dp.BudgetExceeded, match=r"'distribution function of x' asks for epsilon 0.7; 0.3 of 1 is left"):
+    with pytest.raises(dp.BudgetExceeded, match=r"'distribution function of x' costs epsilon 0.7; 0.3 of 1 is left"):
         opened.ask(QUESTION, dp.PrivacyLoss.pure(0.7))
     assert opened.left == dp.PrivacyLoss.pure("0.3")
 

@@ -49,7 +49,7 @@ def test_a_delta_is_spent_once_and_kept(tmp_path: Path) -> None:
     with session(ledger=url) as opened:
         assert opened.ask(BY_WARD, LOSS, "mine").to_json() == first.to_json()
         assert opened.left == dp.PrivacyLoss.pure(7, LOSS.delta)
-        with pytest.raises(dp.BudgetExceeded, match="delta: .* asks for 2e-06; 1e-06 of 2e-06 is left"):
+        with pytest.raises(dp.BudgetExceeded, match="delta: .* costs 2e-06; 1e-06 of 2e-06 is left"):
             opened.ask(BY_WARD, LOSS.with_delta(2 * LOSS.delta))
         opened.ask(BY_WARD, LOSS)
         assert opened.left.delta == 0

@@ -20,7 +20,10 @@ from .curves.result import Released, curve_from_json
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 PAGE, WORDS, METHODS, CITATION, SUMS = "index.html", "PRIVACY.txt", "METHODS.txt", "CITATION.cff", "SHA256SUMS"
-INTRODUCTION = "Every number on this page was read from noisy counts; none is that of a single record."
+INTRODUCTION = (
+    "Every number on this page was read from noisy counts; none is that of a single record. Intervals for these "
+    "records allow for the noise alone, those for the population for sampling, too."
+)
 CHANGED = MappingProxyType({"replace-one": "replaced", "add-remove": "removed or added"})
 """Words of a kind of adjacency, by its beginning: what may happen to those of one unit."""
 PICTURES = (".svg", ".pdf", ".png")
@@ -170,7 +173,7 @@ def meaning(privacy: PrivacyStatement) -> str:
     change = next((words for word, words in CHANGED.items() if privacy.adjacency.startswith(word)), "changed")
     whose = f"all records of one {privacy.unit} are" if privacy.unit else "one record is"
     lines = [
-        f"Protected is {privacy.protected}. Neighbours: {privacy.adjacency}. Trust: {privacy.trust}.",
+        f"Protected is {privacy.protected}. Neighbours: {privacy.adjacency}. Trust: {display.trusted(privacy)}.",
         _strength(privacy, f"if {whose} {change}"),
         "This holds whatever else a reader of the results knows, now or later.",
     ]
@@ -234,7 +237,7 @@ def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) 
         kind = f"approximate {kind}" if privacy.delta else f"pure {kind}" if privacy.epsilon is not None else kind
         told.append(
             f"{name}: {privacy.loss} ({kind}) under {privacy.adjacency} neighbours, protecting {privacy.protected}; "
-            f"mechanism: {privacy.mechanism}; trust: {privacy.trust}"
+            f"mechanism: {display.mechanism_of(privacy.mechanism)}; trust: {display.trusted(privacy)}"
         )
     seeded = f" {display.SEEDED}." if any(each.seeded for each in statements.values()) else ""
     return (

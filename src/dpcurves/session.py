@@ -531,7 +531,7 @@ class Session:
         request = request if request is not None else secrets.token_hex(16)
         plans = self.plan(question, loss, rows_per_unit=rows_per_unit)
         promised = self._promised(rows_per_unit)
-        self._require(plans)
+        self.require(plans)
         of = (question, loss, promised, self._dataset)
         grant = self._ledger.charge(
             self._dataset, loss, purpose=str(question), request=request, binding=binding_of(*of),
@@ -573,7 +573,7 @@ class Session:
             UnsupportedQuery, BudgetExceeded, ValueError, TypeError: as of `ask`; nothing was charged.
         """
         loss = require_askable(question, loss).of_one_release()
-        self._require(self.plan(question, loss))
+        self.require(self.plan(question, loss))
         promised = self._promised(None)
         binding = binding_of(question, loss, promised, self._dataset, about)
         before = (former_binding(question, loss, promised, self._dataset, about),)
@@ -671,8 +671,15 @@ class Session:
             self._records[unit] = opened
         return self._records[unit]
 
-    def _require(self, plans: Plans) -> None:
-        """Refuse what the records do not have, and another number of units."""
+    def require(self, plans: Plans) -> None:
+        """Refuse what the records do not have, and another number of units; `ask` does so before the charge.
+
+        Args:
+            plans: Those of a question, as `plan` gives them.
+
+        Raises:
+            ValueError: a column is not there or of the wrong type, or there are not as many units as was promised.
+        """
         for plan in plans:
             records = self._opened(plan.adjacency.unit)
             if not self._unit.is_bounded and self._rows is not None:

@@ -51,7 +51,9 @@ class Models(Asked):
     )
     at: str | None = perhaps("P,P", "Threshold probabilities of net benefit.", numbers)
     pos_label: str = option("LABEL", "The positive label.", "1", one_label)
-    neg_label: str | None = perhaps("LABEL", "The negative one; not needed where the other is 1 or 0.", one_label)
+    neg_label: str | None = perhaps(
+        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", one_label
+    )
     model: str = option("TEXT", MODEL, "the models are taken as public")
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,9 +109,13 @@ class Treated(Asked):
     score: str = option("NAME", "The column of predicted gains; or @FILE, a model in JSON.", read=scores_of)
     grid: str = option("L:U:N", "Public cells of scores.", "-1:1:40", grid_of)
     good: str = option("LABEL", "The good outcome.", "1", one_label)
-    bad: str | None = perhaps("LABEL", "The bad one; not needed where the other is 1 or 0.", one_label)
+    bad: str | None = perhaps(
+        "LABEL", "The bad one; needed in a CSV file, and where the other is neither 1 nor 0.", one_label
+    )
     treated: str = option("LABEL", "The value of --treatment of the treated.", "1", one_label)
-    untreated: str | None = perhaps("LABEL", "That of the others; not needed where the other is 1 or 0.", one_label)
+    untreated: str | None = perhaps(
+        "LABEL", "That of the others; needed in a CSV file, and where the other is neither 1 nor 0.", one_label
+    )
     model: str = option("TEXT", MODEL, PUBLIC)
 
 
@@ -143,7 +149,9 @@ class Learned(Asked):
     folds: str = option("N", "Into how many folds records are put: 2 to 20.", "2", whole)
     split_by: str | None = perhaps("NAME", "The column of numbers whose hash decides on folds; else all features do.")
     pos_label: str = option("LABEL", "The positive label.", "1", one_label)
-    neg_label: str | None = perhaps("LABEL", "The negative one; not needed where the other is 1 or 0.", one_label)
+    neg_label: str | None = perhaps(
+        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", one_label
+    )
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
         from dpcurves.cli.scores import declared
@@ -232,7 +240,7 @@ COMMANDS = (
     asks(
         "model-pair", "ModelPairQuestion", [Models, Split], [NumbersView],
         title="Two models on the same records: differences of areas, average precision, Brier scores and net benefit.",
-        example="scored.csv --label late --first p_old --second p_new --at 0.2",
+        example="scored.parquet --label late --first p_old --second p_new --at 0.2",
         more="Both scores are counted together, so intervals are those of paired models.",
     ),
     asks(
@@ -248,7 +256,7 @@ COMMANDS = (
     asks(
         "uplift", "UpliftQuestion", [Treated, Split, Pictured], [NumbersView],
         title="Gains over treatment: areas under uplift and Qini curves.",
-        example="trial.csv --outcome bought --treatment mailed --score gain",
+        example="trial.parquet --outcome bought --treatment mailed --score gain",
     ),
     asks(
         "quantile-forecasts", "QuantileForecastsQuestion", [Foreseen], [QuantilesView],
@@ -263,7 +271,7 @@ COMMANDS = (
     asks(
         "pairwise-scorer", "PairwiseScorerQuestion", [Learned], [ScorerView],
         title="Learn a linear scorer that ranks positives above negatives, judged on held-out records.",
-        example="loans.csv --label late --features age=18:90 --features owed=0:5000",
+        example="loans.parquet --label late --features age=18:90 --features owed=0:5000",
         more="Sums of features and of their products are released by class; AUC is of folds that were left out.",
     ),
 )  # fmt: skip

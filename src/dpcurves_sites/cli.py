@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.app import Group, Provided
-from dpcurves.cli.ask_file import deliver, delivering, quietly
+from dpcurves.cli.ask_file import deliver, delivering, made_by, quietly
 from dpcurves.cli.columns import ALPHA
 from dpcurves.cli.one_table import through
 from dpcurves.cli.options import Price, Promise, SourceOptions, argument, chosen, option, perhaps, whole
@@ -89,7 +89,7 @@ class AskTerms:
             written = deliver(part, question, curve, view, output)
             with part():
                 say(
-                    output.terminal(), f"mechanism: {curve.privacy.mechanism}", f"trust: {curve.privacy.trust}",
+                    output.terminal(), made_by(curve), f"trust: {curve.privacy.trust}",
                     *assumed(task), *(f"written: {name}" for name in written),
                     f"request: {request} (the same question under this --request-id is free)",
                 )  # fmt: skip

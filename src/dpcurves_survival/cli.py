@@ -61,7 +61,9 @@ class Observed(Asked):
     event: str = option("NAME", "A column that says whether the event was observed.")
     came: str = option("LABEL", "Its value where the event was observed.", "1", one_label)
     censored: str | None = perhaps(
-        "LABEL", "Its value where not; not needed where the other is 1, 0, -1, true or false.", one_label
+        "LABEL",
+        "Its value where not; needed in a CSV file, and where the other is none of 1, 0, -1, true, false.",
+        one_label,
     )
     measured_in: str = option("UNIT", "The unit of measurement, for the picture.", "")
 
@@ -304,7 +306,9 @@ class Foretold(Asked):
     scores: str = option("L:U:N", "Public cells of scores.", "0:1:50", grid_of)
     groups: str = option("N", "How many groups of similar scores are told apart, at most.", "10", several)
     came: str = option("LABEL", "The value of --event where it was observed.", "1", one_label)
-    censored: str | None = perhaps("LABEL", "Its value where not; not needed where the other is 1 or 0.", one_label)
+    censored: str | None = perhaps(
+        "LABEL", "Its value where not; needed in a CSV file, and where the other is neither 1 nor 0.", one_label
+    )
     model: str = option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
 
 
@@ -341,7 +345,7 @@ COMMANDS = (
         "survival", survival_question, [Observed, AutoCells, Split, Weighing, SurvivalReadings],
         [SurvivalView, SurvivalsView],
         title="The time until an event, with censored records.",
-        example="patients.csv --time months --event died --grid 0:60:60",
+        example="patients.parquet --time months --event died --grid 0:60:60",
         more="Numbers at times, cumulative hazards and a figure for papers are read from the same release: --show says "
         "which. Where no horizon is known, a part of the loss looks for it: --grid auto.",
     ),
@@ -357,20 +361,20 @@ COMMANDS = (
         "delayed-entry", "DelayedEntryQuestion", [LateEntry, CellOptions, Split, SurvivalReadings],
         [SurvivalView, SurvivalsView],
         title="The time until an event, of records that come under observation later (left truncation).",
-        example="people.csv --entry age_in --time age_out --event died --grid 60:90:30",
+        example="people.parquet --entry age_in --time age_out --event died --grid 60:90:30",
         more="The grid begins where enough have entered; the curve is of those that have had no event by then. --show "
         "reads it as dpcurves survival does.",
     ),
     asks(
         "between-looks", "IntervalCensoredQuestion", [BetweenLooks, CellOptions, Split], VIEWS,
-        title="The time until an event that is only known to lie between two looks (interval censoring).",
+        title="The time until an event that is only known to lie between two examinations (interval censoring).",
         example="visits.csv --last seen_without --first seen_with --grid 0:24:12",
         more="Turnbull's estimate, from counts of pairs of cells.",
     ),
     asks(
         "survival-model", "SurvivalModelQuestion", [Foretold, Split], [ModelView, GroupedView],
         title="A model of survival at a horizon: calibration, time-dependent area and Brier score.",
-        example="scored.csv --score risk --time months --event died --times 0:24:12",
+        example="scored.parquet --score risk --time months --event died --times 0:24:12",
         more="Records that are censored before the horizon are made up for by inverse censoring weights.",
     ),
 )  # fmt: skip

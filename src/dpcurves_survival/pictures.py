@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 # Numbers at risk below the axis of a survival curve, one row for each curve, as the field shows them.
 
 
-LETTERS, ROW_HEIGHT, BELOW_TICKS = 7.0, 9.5, 18.0
+LETTERS, ROW_HEIGHT, BELOW_TICKS = 7.0, 9.5, 22.0
 """In points: letters, the height of a row, and where the first row begins."""
 AT_RISK = "number at risk"
-SURE = "number at risk (±: 95% intervals for these records, all at once)"
+SURE = "number at risk (±: simultaneous 95% intervals for these records)"
 MOST, NARROW, LONGEST_NAME = 6, 2.8, 12
 """Times that are told at most; inches below which there is no room for any; letters of a name."""
 GROUP, DARK, PALE = "at risk", "#333333", "#cccccc"

@@ -555,7 +555,7 @@ PLACE = 26
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IntervalCensored(Covered):
-    """The share without an event before each edge of the grid, where events lie between two looks (Turnbull 1976).
+    """The share without an event before each edge of the grid, where events lie between examinations (Turnbull 1976).
 
     The estimate is the most likely one: where it is not unique, between looks that nobody had in between, it is one of
     those. Counts below zero are set to the nearest possible ones before, so that of few records it is biased by noise;
@@ -654,7 +654,7 @@ class IntervalCensored(Covered):
 
 @dataclass(frozen=True, slots=True)
 class IntervalCensoredQuestion:
-    """Time until an event that is only known to lie between two looks. One turn.
+    """Time until an event that is only known to lie between two examinations. One turn.
 
     Formal guarantees: a record lies in one cell of one table of pairs of cells.
 

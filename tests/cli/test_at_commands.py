@@ -74,7 +74,7 @@ def test_another_grid_under_that_request_is_refused(run: Run, parquet: Path, led
         (("cdf", "--at", "0,100"), ("x", "y", "noise path through 32 levels", "95% band for these records")),
         (
             ("quantiles", "--at", "0.25"),
-            ("p", "records", "cell", "0.25", "95% intervals, all at once, for these records"),
+            ("p", "records", "cell", "0.25", "95% simultaneous intervals for these records"),
         ),
     ],
 )
@@ -112,4 +112,4 @@ def test_wrong_usage_is_named(run: Run, parquet: Path, options: tuple[str, ...],
 def test_the_plan_of_a_search_is_one_line_for_it_is_paid_once(run: Run) -> None:
     result = run("plan", "quantiles", "--grid", "0:100:2^32", "--at", "0.5", *ONE, "--units", "100000")
     assert "1 to 32" in result.stdout
-    assert result.stdout.count("one curator: ") == 1
+    assert result.stdout.count("a trusted curator: ") == 1

@@ -162,12 +162,12 @@ def test_two_columns_of_categories_make_a_curve_for_each_combination(run: Run, p
 def test_quartiles_of_categories_are_shown_for_these_records_and_for_the_population(run: Run, parquet: Path) -> None:
     asked = ("cdf", parquet, *DELAY, "--by", "carrier", "--categories", "UA,AA", *ONE)
     shown = run(*asked).stdout
-    said, _, table = shown.partition("in each row all at once")
+    said, _, table = shown.partition("simultaneous in each row")
     assert "in brackets: 95% intervals for these records; 95% intervals for the population;" in " ".join(said.split())
     assert table.partition("epsilon")[0].count(";") == 2 * 3  # both intervals of three quartiles of two categories
     assert "rank sum, carrier UA and carrier AA: chance that the first is less 0." in shown
     assert "Kolmogorov-Smirnov, carrier UA and carrier AA: 0." in shown
-    said, _, table = run(*asked, "--no-population").stdout.partition("in each row all at once")
+    said, _, table = run(*asked, "--no-population").stdout.partition("simultaneous in each row")
     assert "population" not in said
     assert table.partition("epsilon")[0].count(";") == 0
 

@@ -16,7 +16,7 @@ Run = Callable[..., Result]
 DELAY = ("--column", "delay", "--grid", "-100:300:64")
 ONE = ("--epsilon", "1", "--adjacency", "replace-one")
 SIZES = ("--column", "delay", "--coverage", "0.9")
-SCORES = ("--label", "late", "--score", "score")
+SCORES = ("--label", "late", "--neg-label", "0", "--score", "score")
 PLANE = ("--predicted", "score", "--residual", "delay", "--coverage", "0.9", "--model", "public")
 UNITS = ("--unit-predicted", "1", "--unit-residual", "1")
 
@@ -200,8 +200,12 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
 @pytest.mark.parametrize(
     ("kind", "options", "line"),
     [
-        ("roc", (*SCORES, "--pos-label", "yes"), "neg-label: say which label is negative"),
-        ("roc", (*SCORES, "--pos-label", "1", "--neg-label", "1"), "pos-label: the positive and the negative label"),
+        (
+            "roc",
+            ("--label", "late", "--score", "score", "--pos-label", "yes"),
+            "neg-label: say which label is negative",
+        ),
+        ("roc", (*SCORES, "--pos-label", "0"), "pos-label: the positive and the negative label"),
         ("roc", ("--label", "late"), "score: --score is missing"),
         ("calibration", (*SCORES, "--groups", "1"), "groups: a whole number of at least 2 is needed, got '1'"),
         ("hosmer-lemeshow", (*SCORES, "--grid", "0:2:64"), "grid: predicted probabilities lie in [0, 1]"),
@@ -257,8 +261,8 @@ def test_a_table_without_records_is_refused_where_the_number_of_units_is_public(
         ("quantiles", ("--column", "words", "--grid", "0:1:4096"), "add-remove"),
         ("histogram", ("--column", "words", "--grid", "0:1:4"), "replace-one"),
         ("cdf", ("--column", "words", "--grid", "0:1:64", "--at", "0.5"), "add-remove"),
-        ("calibration", ("--label", "carrier", "--score", "score"), "replace-one"),
-        ("roc", ("--label", "late", "--score", "words"), "add-remove"),
+        ("calibration", ("--label", "carrier", "--neg-label", "0", "--score", "score"), "replace-one"),
+        ("roc", ("--label", "late", "--neg-label", "0", "--score", "words"), "add-remove"),
     ],
 )  # fmt: skip
 def test_where_nearly_all_records_are_missing_a_line_says_so(

@@ -61,8 +61,8 @@ def test_one_command_gives_price_curve_and_a_band_that_holds(
     ("asked", "turns"),
     [
         (("cdf", "--column", "amount", "--grid", "auto"), "3 to"),
-        (("survival", "--time", "days", "--event", "ended", "--grid", "auto"), "4"),
-        (("scores", "--label", "ended", "--score", "points", "--grid", "auto"), "4"),
+        (("survival", "--time", "days", "--event", "ended", "--censored", "0", "--grid", "auto"), "4"),
+        (("scores", "--label", "ended", "--neg-label", "0", "--score", "points", "--grid", "auto"), "4"),
     ],
     ids=lambda given: str(given[0]),
 )
@@ -127,7 +127,7 @@ def test_bounds_of_values_of_any_size_need_no_unit(run: Run, strange: Path) -> N
     done = run("bounds", strange, "--column", "amount", "--coverage", "0.9", *ONE)
     assert done.exit_code == 0, done.output
     assert "1,024" in done.output
-    assert "or up to 21 records fewer" in done.output
+    assert "of these records minus 21, with probability" in done.output
 
 
 def test_a_study_and_the_forms_of_a_server_take_auto() -> None:
@@ -181,6 +181,8 @@ def test_a_grid_for_a_task_is_proposed_from_a_public_sample(run: Run, tmp_path: 
 
 
 def test_who_needs_public_cells_says_what_to_do_instead(run: Run, strange: Path) -> None:
-    done = run("calibration", strange, "--label", "ended", "--score", "points", "--grid", "auto", *ONE)
+    done = run(
+        "calibration", strange, "--label", "ended", "--neg-label", "0", "--score", "points", "--grid", "auto", *ONE
+    )
     assert done.exit_code != 0
     assert "dpcurves task suggest proposes some from a public sample" in " ".join(done.output.split())

@@ -121,7 +121,7 @@ def test_more_than_is_left_is_refused_with_a_status_of_its_own(run: Run, parquet
     refused = asked(run, parquet, ledger, "--epsilon", "0.7")
     assert (refused.exit_code, refused.stdout) == (3, "")
     assert refused.stderr == (
-        "dpcurves: budget: 'distribution function of delay' asks for epsilon 0.7; 0.5 of 2 is left\n"
+        "dpcurves: budget: 'distribution function of delay' costs epsilon 0.7; 0.5 of 2 is left\n"
     )
     assert left(run, ledger) == before
 

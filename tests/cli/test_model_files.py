@@ -25,7 +25,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_a_model_in_a_file_stands_for_a_column_of_scores(run: Run, csv: Path, model: Path) -> None:
-    asked = run("roc", csv, "--label", "late", "--score", f"@{model}", *SPENT, "--json", "-")
+    asked = run("roc", csv, "--label", "late", "--neg-label", "0", "--score", f"@{model}", *SPENT, "--json", "-")
     assert asked.exit_code == 0, asked.output
     assert json.loads(asked.stdout)["kind"] == "roc"
     planned = run("plan", "scores", "--score", f"@{model}", *SPENT, "--units", "1000")
@@ -43,12 +43,12 @@ def test_residuals_of_a_model_in_a_file_are_those_of_the_column_it_predicts(run:
 def test_what_is_no_model_is_refused_in_one_line(run: Run, csv: Path, model: Path, text: str) -> None:
     model.write_text(text)
     for file in (model, model.with_name("none.json")):
-        result = run("roc", csv, "--label", "late", "--score", f"@{file}", *SPENT)
+        result = run("roc", csv, "--label", "late", "--neg-label", "0", "--score", f"@{file}", *SPENT)
         assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
         assert result.stderr.startswith("dpcurves: score: ")
 
 
 def test_a_column_that_a_model_lacks_is_named(run: Run, csv: Path, model: Path) -> None:
     model.write_text(model.read_text().replace('"score"', '"weight"'))
-    result = run("roc", csv, "--label", "late", "--score", f"@{model}", *SPENT)
+    result = run("roc", csv, "--label", "late", "--neg-label", "0", "--score", f"@{model}", *SPENT)
     assert "'weight' is not in the data" in result.stderr

@@ -22,7 +22,7 @@ from dpcurves.ledger import BudgetExceeded
         (Refused("ledger", "row 3 was changed without the key"),
          Refusal("ledger: row 3 was changed without the key", 4)),
         (Misuse("ledger", "a URL is needed"), Refusal("ledger: a URL is needed", 2)),
-        (BudgetExceeded("budget", "'a CDF' asks for epsilon 2"), Refusal("budget: 'a CDF' asks for epsilon 2", 3)),
+        (BudgetExceeded("budget", "'a CDF' costs epsilon 2"), Refusal("budget: 'a CDF' costs epsilon 2", 3)),
         (UnsupportedQuery("question", "no such noise"), Refusal("question: no such noise", 2)),
         (KeyboardInterrupt(), Refusal("stopped", 130)),
     ],

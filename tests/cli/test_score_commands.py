@@ -13,13 +13,13 @@ from dpcurves.display import check_document
 
 Run = Callable[..., Result]
 
-ASKED = ("--label", "late", "--score", "score", "--adjacency", "replace-one")
+ASKED = ("--label", "late", "--neg-label", "0", "--score", "score", "--adjacency", "replace-one")
 FIELDS = {
     "roc": {"fpr", "tpr", "thresholds", "auc"},
     "calibration": {"prob_pred", "prob_true", "count"},
     "hosmer-lemeshow": {"statistic", "p_value", "groups"},
 }
-JUDGED = ("--label", "late", "--score", "score", "--adjacency", "replace-one", "--epsilon", "1")
+JUDGED = ("--label", "late", "--neg-label", "0", "--score", "score", "--adjacency", "replace-one", "--epsilon", "1")
 
 
 @pytest.mark.parametrize("kind", FIELDS)
@@ -72,7 +72,7 @@ def test_the_area_and_its_curve_are_shown_with_intervals_for_these_records_and_f
     assert "AUC 0." in shown
     assert "95% interval for these records: 0." in shown
     assert "95% interval for the population: 0." in shown
-    assert "95% band, all at once, for the population" in shown
+    assert "95% simultaneous band for the population" in shown
     alone = " ".join(run("roc", parquet, *ASKED, "--epsilon", "1", "--no-population").stdout.split())
     assert "95% interval for these records: 0." in alone
     assert "for the population" not in alone
@@ -93,6 +93,35 @@ def test_labels_may_be_words_and_either_may_be_positive(run: Run, tmp_path: Path
     turned = run(*asked, "--pos-label", "no", "--neg-label", "yes", "--json", "-")
     assert ROC.from_json(straight.stdout).auc > 0.95
     assert ROC.from_json(turned.stdout).auc < 0.05
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        (("roc", "--label", "yes", "--score", "x"), "--pos-label yes --neg-label no or --pos-label 1 --neg-label 0"),
+        (("survival", "--event", "yes", "--time", "x", "--grid", "0:1:8"), "--came yes --censored no"),
+        (
+            ("uplift", "--outcome", "yes", "--good", "1", "--treatment", "t", "--score", "x"),
+            "--treated yes --untreated no",
+        ),
+    ],
+)
+def test_both_classes_of_a_file_without_types_are_named_before_anything_is_charged(
+    run: Run, tmp_path: Path, ledger: str, asked: tuple[str, ...], named: str
+) -> None:
+    """Nothing public says whether labels are text, which 0 and 1 would not find; no record changes the answer."""
+    price, said = ("--epsilon", "0.5", "--ledger", ledger), set[str]()
+    for labels in (("yes", "no"), ("1", "0")):
+        file = tmp_path / "labels.csv"
+        file.write_text("yes,t,x\n" + "".join(f"{label},{label},0.5\n" for label in labels))
+        refused = run(asked[0], file, *asked[1:], *price)
+        assert refused.exit_code == 2, refused.output
+        assert refused.stderr.count("\n") == 1
+        assert "declares no type, and its labels may be text" in refused.stderr
+        assert named in refused.stderr
+        said.add(refused.output)
+    assert len(said) == 1
+    assert "epsilon 0" in run("ledger", "show", ledger).stdout
 
 
 def test_scores_may_lie_on_another_grid(run: Run, parquet: Path) -> None:
@@ -126,7 +155,8 @@ def test_the_origin_of_the_model_may_be_stated(run: Run, parquet: Path) -> None:
 def test_one_release_of_scores_is_shown_in_many_ways_for_nothing(
     run: Run, csv: Path, ledger: str, tmp_path: Path
 ) -> None:
-    asked = ("scores", csv, "--label", "late", "--score", "score", "--epsilon", "2", "--ledger", ledger)
+    judged = ("--label", "late", "--neg-label", "0", "--score", "score")
+    asked = ("scores", csv, *judged, "--epsilon", "2", "--ledger", ledger)
     first = run(*asked, "--request-id", "once")
     assert first.exit_code == 0, first.output
     for show in ("numbers", "roc", "precision-recall", "gain", "calibration", "decision-curve", "confusion"):

@@ -95,7 +95,7 @@ def test_files_that_cannot_be_written_are_refused_before_the_charge(run: Run, cs
 
 
 def test_numbers_are_those_of_the_reading_that_is_shown(run: Run, csv: Path, tmp_path: Path) -> None:
-    said = run("scores", csv, "--label", "late", "--score", "score", "--show", "precision-recall", *PRICE,
-               "--csv", tmp_path / "a.csv")  # fmt: skip
+    said = run("scores", csv, "--label", "late", "--neg-label", "0", "--score", "score", "--show", "precision-recall",
+               *PRICE, "--csv", tmp_path / "a.csv")  # fmt: skip
     assert said.exit_code == 0, said.output
     assert (tmp_path / "a.csv").read_text().startswith("threshold,precision,recall,precision_lower")

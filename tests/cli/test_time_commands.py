@@ -14,7 +14,7 @@ from dpcurves.curves.result import curve_from_json
 Run = Callable[..., Result]
 
 ONE = ("--epsilon", "1", "--adjacency", "replace-one")
-OBSERVED = ("--time", "delay", "--event", "late", "--grid=-100:300:8")
+OBSERVED = ("--time", "delay", "--event", "late", "--censored", "0", "--grid=-100:300:8")
 GROUPS = ("--by", "carrier=UA,AA")
 
 

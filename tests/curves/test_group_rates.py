@@ -122,7 +122,8 @@ def test_gaps_are_asked_on_the_command_line(tmp_path: Path) -> None:
     rows = "\n".join(f"{label},{score},{group}" for label, score, group in zip(*given.values(), strict=True))
     (tmp_path / "t.csv").write_text(f"y,s,g\n{rows}\n")
     ledger = f"sqlite:///{tmp_path}/l.db"
-    asks = f"scores {tmp_path}/t.csv --label y --score s --grid 0:1:10 --epsilon 50 --adjacency replace-one --show gaps"
+    asks = f"scores {tmp_path}/t.csv --label y --neg-label 0 --score s --grid 0:1:10 --show gaps"
+    asks += " --epsilon 50 --adjacency replace-one"
     split = f"--by g --categories a,b,c --ledger {ledger} --plot {tmp_path}/g.svg"
     app = build()
     for line in (f"ledger create {ledger} --dataset t --epsilon 50 --adjacency replace-one", f"{asks} {split}"):

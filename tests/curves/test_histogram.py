@@ -85,7 +85,7 @@ def test_clamped_values_are_noted_and_of_units_with_several_records_no_populatio
         bars.intervals(0.9, population=True)
     legend = bars.plot().get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["95% intervals, all at once, for these records"]
+    assert [text.get_text() for text in legend.get_texts()] == ["95% simultaneous intervals for these records"]
     below = " ".join(" ".join(text.get_text().split()) for text in bars.plot().texts)
     assert "nothing is said of the population" in below
 

@@ -44,7 +44,7 @@ def test_it_is_drawn_framed_and_told_in_one_line() -> None:
     ax = plot.plot(headless_axes())
     words = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
     assert words == [
-        "95% intervals, all at once, for the population", "95% intervals, all at once, for these records",
+        "95% simultaneous intervals for the population", "95% simultaneous intervals for these records",
         "equal quantiles",
     ]  # fmt: skip
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("first: x", "second: x")

@@ -100,7 +100,7 @@ def test_the_bounds_leave_out_no_more_than_they_say(which: int) -> None:
         inside = int(((np.abs(one) <= found.x_edges[-1]) & (np.abs(other) <= found.y_edges[-1])).sum())
         missed.append(inside < 0.95 * records - found.alpha)
         small.append(inside < 0.9 * records)
-        said = f"95%, or up to {ceil(found.alpha):,} records fewer, with chance 0.95, for these records"
+        said = f"at least 95% of these records minus {ceil(found.alpha):,}, with probability 0.95"
         assert found.covers == said
         notes = [
             f"few records for so much noise: {told}; a larger epsilon tells more"

@@ -119,7 +119,7 @@ def test_of_units_with_several_records_no_population_is_spoken_of() -> None:
         found.intervals(0.9, population=True)
     legend = found.plot().get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["95% interval, each, for these records"]
+    assert [text.get_text() for text in legend.get_texts()] == ["95% individual interval for these records"]
 
 
 @pytest.mark.parametrize(

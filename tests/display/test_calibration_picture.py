@@ -24,7 +24,7 @@ PREDICTED = np.array([0.1, 0.5, 0.9])
 OBSERVED = np.array([0.2, 0.4, 0.8])
 COUNT = np.array([50.0, 100.0, 0.0])
 SHADES = tuple(
-    Shade(OBSERVED - width, OBSERVED + width, covering(0.9, "interval, each,", whom))
+    Shade(OBSERVED - width, OBSERVED + width, covering(0.9, "individual interval", whom))
     for width, whom in ((0.1, POPULATION), (0.05, RECORDS))
 )
 GROUPS = [
@@ -66,7 +66,7 @@ def test_bars_below_tell_the_sizes_of_groups() -> None:
 
 def test_intervals_are_drawn_and_say_their_level_and_of_whom_they_speak() -> None:
     ax = draw_calibration(PREDICTED, OBSERVED, COUNT, PRIVACY, shades=SHADES, ax=headless_axes())
-    assert legend_of(ax)[:2] == [f"90% interval, each, for {whom}" for whom in ("the population", "these records")]
+    assert legend_of(ax)[:2] == [f"90% individual interval for {whom}" for whom in ("the population", "these records")]
     for shade in SHADES:
         bars = segments_of(ax, shade.words)
         assert [(bar[0][1], bar[1][1]) for bar in bars] == list(

@@ -11,7 +11,10 @@ PRIVACY = PrivacyStatement(0.5, 0.125, "add-remove", "tailnum", 5, None, "one cu
 
 
 def test_the_footer_states_loss_adjacency_unit_and_trust() -> None:
-    assert footer(PRIVACY) == "epsilon 0.5, add-remove; protects each tailnum (at most 5 records); trust: one curator"
+    assert (
+        footer(PRIVACY)
+        == "epsilon 0.5, add-remove; protects each tailnum (at most 5 records); trust: a trusted curator"
+    )
 
 
 def test_a_loss_without_epsilon_is_stated_in_rho() -> None:

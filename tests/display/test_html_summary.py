@@ -34,8 +34,8 @@ def test_a_summary_tells_title_picture_rows_and_privacy() -> None:
     page = Page(html_summary("ROC curve", '<svg role="img"></svg>', [("AUC", "0.71")], PRIVACY))
     text = " ".join(page.words)
     for word in (
-        "ROC curve", "AUC", "0.71", "epsilon 0.5", "replace-one", "tailnum", "1,000, public", "one curator", "flat",
-        MISSING_RULE, "taken as public", "request 1",
+        "ROC curve", "AUC", "0.71", "epsilon 0.5", "replace-one", "tailnum", "1,000, public", "a trusted curator",
+        "flat", MISSING_RULE, "taken as public", "request 1",
     ):  # fmt: skip
         assert word in text
     assert "svg" in page.tags

@@ -33,7 +33,7 @@ BALANCE = BalanceReport(
         ChargeRow("ROC", "epsilon 0.5", "request 2", "tuesday"),
     ],
 )  # fmt: skip
-REFUSAL = RefusalRow("histogram", "asks for epsilon 0.7; 0.5 of 2 is left")
+REFUSAL = RefusalRow("histogram", "costs epsilon 0.7; 0.5 of 2 is left")
 EMPTY = {"meta", "img", "br", "link", "input", "hr"}
 
 
@@ -99,7 +99,7 @@ def test_the_page_tells_prices_what_is_left_and_what_was_refused() -> None:
     text = " ".join(Page(whole()).words)
     for word in (
         "Flights", "First.", "Second.", "cdf of delay", "request 2", "tuesday", "epsilon 1.5", "left epsilon 0.5",
-        "Refused", "asks for epsilon 0.7; 0.5 of 2 is left", "median",
+        "Refused", "costs epsilon 0.7; 0.5 of 2 is left", "median",
     ):  # fmt: skip
         assert word in text
 

@@ -84,14 +84,14 @@ def test_who_has_too_little_of_any_of_the_three_is_refused_and_nothing_is_writte
     allow(ledger, "0.5", "delays", "bob", together=Together.MAY_EXCEED)
     charge(ledger, ANN, "0.3")
     before = dump(path)
-    own = r"^allowance: 'a CDF' asks for epsilon 0.2; 0.1 of 0.4 is left to analyst 'ann' of project 'delays'$"
+    own = r"^allowance: 'a CDF' costs epsilon 0.2; 0.1 of 0.4 is left to analyst 'ann' of project 'delays'$"
     with pytest.raises(BudgetExceeded, match=own):
         charge(ledger, ANN, "0.2")
-    with pytest.raises(BudgetExceeded, match=r"asks for epsilon 0.4; 0.3 of 0.6 is left to project 'delays'$"):
+    with pytest.raises(BudgetExceeded, match=r"costs epsilon 0.4; 0.3 of 0.6 is left to project 'delays'$"):
         charge(ledger, BOB, "0.4")
     assert dump(path) == before
     ledger.charge("flights", PrivacyLoss.pure("0.5"), purpose="x", request="steward", binding="0" * 64, units=None)
-    with pytest.raises(BudgetExceeded, match=r"^budget: 'a CDF' asks for epsilon 0.3; 0.2 of 1 is left$"):
+    with pytest.raises(BudgetExceeded, match=r"^budget: 'a CDF' costs epsilon 0.3; 0.2 of 1 is left$"):
         charge(ledger, EVE, "0.3")
 
 

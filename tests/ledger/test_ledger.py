@@ -98,7 +98,7 @@ def test_the_cap_may_be_reached_but_not_passed(ledger: Ledger) -> None:
     ask(ledger, PrivacyLoss.pure("0.7"), "1")
     with pytest.raises(BudgetExceeded) as caught:
         ask(ledger, PrivacyLoss.pure("0.7"), "2")
-    assert str(caught.value) == "budget: 'ROC of model B' asks for epsilon 0.7; 0.3 of 1 is left"
+    assert str(caught.value) == "budget: 'ROC of model B' costs epsilon 0.7; 0.3 of 1 is left"
     with pytest.raises(BudgetExceeded):
         ask(ledger, PrivacyLoss.pure("0.3000000001"), "3")
     assert spent(ledger) == Fraction(7, 10)
@@ -119,7 +119,7 @@ def test_amounts_are_rounded_up_each_time(ledger: Ledger) -> None:
     third = PrivacyLoss.pure(Fraction(1, 3))
     ask(ledger, third, "1")
     ask(ledger, third, "2")
-    with pytest.raises(BudgetExceeded, match=r"asks for epsilon 0.333333334; 0.333333332 of 1 is left"):
+    with pytest.raises(BudgetExceeded, match=r"costs epsilon 0.333333334; 0.333333332 of 1 is left"):
         ask(ledger, third, "3")
 
 
@@ -201,7 +201,7 @@ def test_a_cap_is_kept_rounded_down(ledger: Ledger, flights: Account) -> None:
     ledger.create(third)
     ledger.create(third)
     assert ledger.account("third").cap == PrivacyLoss.zcdp("0.333333333")
-    with pytest.raises(BudgetExceeded, match=r"asks for rho 0.333333334; 0.333333333 of 0.333333333 is left"):
+    with pytest.raises(BudgetExceeded, match=r"costs rho 0.333333334; 0.333333333 of 0.333333333 is left"):
         ask(ledger, PrivacyLoss.zcdp(Fraction(1, 3)), "1", dataset="third")
 
 

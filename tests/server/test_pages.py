@@ -180,7 +180,7 @@ def test_a_sketch_is_drawn_from_public_columns_and_says_that_it_is_not_private(s
     status, text = site.browser("ann").get(f"{HERE}/sketch.svg?column=delay&grid=-60:600:66&amount=0.25")
     assert (status, text[:40]) == (200, '<svg xmlns="http://www.w3.org/2000/svg" ')
     assert "SEEDED: NOT PRIVATE" in text
-    assert re.search(r"95% for these records: ± [\d.]+, a cell, all at once", text)
+    assert re.search(r"95% for these records: ± [\d.]+, each cell, simultaneously", text)
 
 
 ASK = r'<button class="main" name="do" value="ask"( disabled)?>([^<]*)</button>'

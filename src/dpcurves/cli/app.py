@@ -203,11 +203,12 @@ class OneCommand(TyperCommand):
             return
         *most, last = (_option_of(known, name) for name in lacking)
         told = f"{', '.join(most)} and {last}"
-        positional = [known[name].param_type_name == "argument" for name in lacking if name in known]
+        places = {name for name, each in known.items() if each.param_type_name == "argument"}
         words, typed = list(lacking.values()), list(map(shlex.quote, args))
-        line = " ".join([ctx.command_path, *words[: sum(positional)], *typed, *words[sum(positional) :]])
-        first = ", ".join(name.partition(" or ")[0].replace("_", "-") for name in lacking)
-        raise Misuse(first, f"{told} are missing; a complete line: {line}")
+        first = 0 if places & given else len(places & set(lacking))  # the next argument stands behind what was typed
+        line = " ".join([ctx.command_path, *words[:first], *typed, *words[first:]])
+        named = ", ".join(name.partition(" or ")[0].replace("_", "-") for name in lacking)
+        raise Misuse(named, f"{told} are missing; a complete line: {line}")
 
 
 def _example_of(parameter: Any) -> str:

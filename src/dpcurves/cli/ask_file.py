@@ -26,7 +26,10 @@ LARGE_FILE = 10**7
 """Octets from which on the size of a file is told."""
 HARDLY = 10_000
 """An epsilon above which noise is 0 nearly always, so that nobody is protected."""
-INTRODUCTION = "Every number below was read from noisy counts; none is that of a single record."
+INTRODUCTION = (
+    "Every number below was read from noisy counts; none is that of a single record. Intervals for these records allow "
+    "for the noise alone, those for the population for sampling, too."
+)
 FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and is not added up with that of other calls"
 
 # Delivery of a curve to files and the terminal: a failure of one output does not prevent the others.
@@ -54,6 +57,13 @@ def delivering() -> Iterator[Part]:
     yield part
     if troubles:
         raise troubles[0]
+
+
+def made_by(curve: Any) -> str:
+    """The line that names the mechanism of a curve."""
+    from ..display import mechanism_of
+
+    return f"mechanism: {mechanism_of(curve.privacy.mechanism)}"
 
 
 def deliver(part: Part, question: object, curve: Any, view: View[Any], output: Output) -> list[str]:
@@ -150,7 +160,9 @@ class Terms:
             rows = None if session.unit.is_bounded else self.promise.rows()
             bounded = session.unit.is_bounded or rows is not None
             if getattr(question, "is_told_before", False) or loss.delta or not bounded:
-                for note in session.plan(question, loss, rows_per_unit=rows).notes:
+                plans = session.plan(question, loss, rows_per_unit=rows)
+                session.require(plans)
+                for note in plans.notes:
                     tell(note)
             with counting("counting"), quietly():
                 curve = session.ask(question, loss, request, rows_per_unit=rows)
@@ -158,7 +170,7 @@ class Terms:
                 written = deliver(part, question, curve, view, output)
                 with part():
                     lines = (f"written: {name}{_size_of(name)}" for name in written)
-                    say(output.terminal(), f"mechanism: {curve.privacy.mechanism}", *lines)
+                    say(output.terminal(), made_by(curve), *lines)
                 for note in curve.notes:
                     tell(note)
                 with part():

@@ -174,7 +174,7 @@ class QuartilesView(ResultView):
             **{f"{p:g} quantile": list(column) for p, column in zip(QUARTILES, quartiles, strict=True)},
         }
         each = "; ".join(covering(self.sure.level, "intervals", name) for name in whom)
-        words = f"{distributions_compared(curves, self.sure)}in brackets: {each}; in each row all at once"
+        words = f"{distributions_compared(curves, self.sure)}in brackets: {each}; simultaneous in each row"
         return [Shown(words + self.left_out(privacy), columns, len(curves))]
 
 

@@ -863,7 +863,9 @@ class TwoClasses(Asked):
     score: str = option("NAME", "The column of scores, high ones positive; or @FILE, a model.", read=scores_of)
     pos_label: str = option("LABEL", "The positive label; other labels are missing.", "1", one_label)
     neg_label: str | None = perhaps(
-        "LABEL", "The negative label; not needed where the positive one is 1, 0, -1, true or false.", one_label
+        "LABEL",
+        "The negative label; needed in a CSV file, and where the positive one is none of 1, 0, -1, true, false.",
+        one_label,
     )
 
 

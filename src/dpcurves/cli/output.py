@@ -292,7 +292,7 @@ def _is_device(path: Path) -> bool:
 
 MOST_BANDED = 2**16 + 1  # simulations of more take long
 MOST_RATES = 12
-TOGETHER = "intervals, all at once,"
+TOGETHER = "simultaneous intervals"
 Curve = TypeVar("Curve", contravariant=True)
 
 
@@ -459,7 +459,7 @@ class RocView(ResultView):
         for name, population in whom.items():
             ends = np.stack(curve.band(level, population=population), axis=-1)
             bands = {f"fpr, {name.split()[-1]}": ends[:, :2], f"tpr, {name.split()[-1]}": ends[:, 2:]}
-            found.append(Shown(covering(level, "band, all at once,", name), {**columns, **bands}, MOST_RATES))
+            found.append(Shown(covering(level, "simultaneous band", name), {**columns, **bands}, MOST_RATES))
         return [found[0]._replace(headline=f"{said}\n{found[0].headline}"), *found[1:]]
 
 

@@ -133,7 +133,7 @@ class GroupedScoresView:
             from ..display import RECORDS, columns_of
 
             frame = self._at_once(curves).to_frame(level=self.one.sure.level)
-            head = f"{self.one.show}, with ends that hold for all at once at {self.one.sure.level:g} {RECORDS}"
+            head = f"{self.one.show}, with simultaneous ends at {self.one.sure.level:g} {RECORDS}"
             return [Shown(head, columns_of(frame))]
         found = [(name, shown) for name, scores in curves.items() for shown in self.one.tables(scores)]
         return [shown._replace(headline=f"{curves.named(name)}: {shown.headline}") for name, shown in found]

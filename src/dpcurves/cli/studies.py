@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 
 EVEN = (
-    "\nWhat a later turn asks depends on the noisy answers before it: the plan supposes that records are spread "
-    "evenly, or, where their number is private, that all cells are asked for. A curve is read from all turns together."
+    "\nLater turns depend on the noisy answers before them: the plan supposes that records are spread evenly, or, "
+    "where their number is private, that all cells are counted. A curve is computed from all turns together."
 )
 BANDS = "\nFor half widths of bands and intervals: --forecast N; --plot FILE draws them."
 ASKED_OF = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")

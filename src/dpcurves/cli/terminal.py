@@ -170,7 +170,8 @@ def _usage(error: typer.TyperException) -> str:
     parameter = getattr(error, "param", None)
     if parameter is not None and message.startswith("Missing"):
         name = parameter.opts[-1] if parameter.param_type_name == "option" else parameter.metavar
-        told = (parameter.help[:1].lower() + parameter.help[1:]).rstrip(".")
+        first, rest = parameter.help[:1], parameter.help[1:].rstrip(".")
+        told = (first if rest[:1].isupper() else first.lower()) + rest  # SELECT stays as it is
         return f"{parameter.name.replace('_', '-')}: {name} is missing; {told}"
     for pattern, words in REWORDED:
         message = pattern.sub(words, message)

@@ -153,13 +153,13 @@ def promised(coverage: float, alpha: float) -> str:
     """The share of the records that bounds cover, less `alpha` records (NaN: unknown), and with which probability.
 
     >>> promised(0.95, 12)
-    '95%, or up to 12 records fewer, with chance 0.95, for these records'
+    'at least 95% of these records minus 12, with probability 0.95'
     """
-    share = f"{100 * coverage:.6g}%"
+    share = f"{100 * coverage:.6g}% of these records"
     if isnan(alpha):
-        return f"perhaps less than {share}, {display.RECORDS}"
+        return f"perhaps less than {share}"
     fewer = display.numeral(ceil(alpha))
-    return f"{share}, or up to {fewer} records fewer, with chance {PROMISED:g}, {display.RECORDS}"
+    return f"at least {share} minus {fewer}, with probability {PROMISED:g}"
 
 
 def bound_query(

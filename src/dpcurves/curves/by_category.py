@@ -30,7 +30,7 @@ MOST_NAMED = 6
 MOST_SMALL, MOST_ROWS = 20, 60
 """So many small pictures can be read."""
 QUARTILES = (0.25, 0.5, 0.75)
-EACH = "interval, each,"
+EACH = "individual interval"
 NOT_SAID = "it does not say of which column these are the categories"
 Curve = TypeVar("Curve", bound=Any)  # a curve with `privacy`, `plot`, `to_frame` and `to_json`
 

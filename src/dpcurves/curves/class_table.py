@@ -29,7 +29,7 @@ from .pair_mean import ends_about
 from .question import read_grid, require_independent, written_cells
 from .result import Covered, Remembering
 
-BAND = "band, all at once,"
+BAND = "simultaneous band"
 Parted = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 

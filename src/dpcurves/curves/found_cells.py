@@ -406,8 +406,8 @@ class _UnboundedSummary:
         """The price, and what it is spent on."""
         looked = setting.loss * LOOKED
         return (
-            f"no bounds are given: {setting.loss} pays for all turns together; three look for bounds, with {looked} "
-            "together, and the rest adds up values that are clamped to them",
+            f"no bounds are given: {setting.loss} pays for all turns (noisy releases) together; three "
+            f"look for bounds, with {looked} together, and the rest adds up values that are clamped to them",
         )
 
     def __str__(self) -> str:

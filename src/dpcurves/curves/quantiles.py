@@ -84,7 +84,7 @@ class Quantiles(Covered):
         return self.curve.turns
 
     def _covers(self) -> str:
-        return "intervals, all at once," if len(self.p) > 1 else "interval"
+        return "simultaneous intervals" if len(self.p) > 1 else "interval"
 
     def _points(self) -> int:
         return len(self.curve.x)

@@ -181,6 +181,7 @@ def labels(
     """
     of_negative, of_positive = arguments
     positive = category(of_positive, positive)
+    is_implied = negative is None
     if negative is None:
         if positive not in _OPPOSITES:
             raise Refused(of_negative, f"say which label is negative, where the positive one is {shown(positive)}")
@@ -188,7 +189,7 @@ def labels(
     negative = category(of_negative, negative)
     if positive == negative or str(positive) == str(negative):
         raise Refused(of_positive, f"the positive and the negative label are both {shown(positive)}")
-    return Categories(column, (negative, positive), arguments)
+    return Categories(column, (negative, positive), arguments, is_implied)
 
 
 # A grid as plain objects: however fine it is, a few numbers say where its cells lie.

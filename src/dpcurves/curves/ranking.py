@@ -31,7 +31,7 @@ class Ranking(SummaryByCategory):
     """
 
     TITLE = "Ranking by {column}"
-    COVERS = "interval, all at once,"
+    COVERS = "simultaneous interval"
     MEASURED = ("value",)
 
     def ranks(self, level: float = 0.95, *, population: bool = False) -> IntArray:

@@ -168,7 +168,7 @@ def damage_refused() -> Iterator[None]:
 
 SEVERAL = "all intervals are for these records: a unit may have several of them, so nothing is said of the population"
 """The refusal where units are not single, independent records."""
-EACH = "interval, each,"
+EACH = "individual interval"
 """The name of intervals that cover pointwise, not simultaneously."""
 MOST_SHADED = 2**16 + 1
 SCOPES: Mapping[str, bool] = MappingProxyType({RECORDS: False, POPULATION: True})
@@ -738,7 +738,7 @@ class Covered(Remembering, Released):
         ENDS: The columns of the ends.
     """
 
-    COVERS: ClassVar[str] = "intervals, all at once,"
+    COVERS: ClassVar[str] = "simultaneous intervals"
     ENDS: ClassVar[tuple[str, ...]] = ("lower", "upper")
 
     @property

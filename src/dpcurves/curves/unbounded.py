@@ -75,9 +75,9 @@ class UnboundedCdfQuestion:
         """The price, and what it is spent on."""
         first = setting.loss * FIRST[0]
         return (
-            f"no range is given: {setting.loss} pays for {FEWEST_TURNS} to {MOST_TURNS} turns together; the first, "
-            f"with {first}, looks at all doubles, and noisy answers tell how many look closer and on which grid the "
-            "last one counts",
+            f"no range is given: {setting.loss} pays for {FEWEST_TURNS} to {MOST_TURNS} turns (noisy releases); "
+            f"the first, with {first}, covers all magnitudes, and noisy answers decide how many turns look "
+            "closer, and on which grid the last one counts",
         )
 
     def __str__(self) -> str:
@@ -160,6 +160,6 @@ def note_on_looks(setting: Setting) -> str:
     """The price, and the part of it that looks for a grid."""
     looked = setting.loss * LOOKED
     return (
-        f"no grid is given: {setting.loss} pays for 4 turns together; three look for a grid, with {looked} together, "
-        "and the last one counts on it"
+        f"no grid is given: {setting.loss} pays for 4 turns (noisy releases) together; three look for a grid, with "
+        f"{looked} together, and the last one counts on it"
     )

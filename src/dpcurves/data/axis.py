@@ -195,6 +195,7 @@ class Categories:
         column: Its name.
         values: The categories.
         arguments: Under which argument each was given, for refusals.
+        is_implied: Two classes, the negative of which was not named: 0 or 1, where labels are numbers.
 
     Raises:
         ValueError: no category, or one twice, or two that print alike, or one that no value can equal.
@@ -204,6 +205,7 @@ class Categories:
     column: str
     values: tuple[Category, ...]
     arguments: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    is_implied: bool = field(default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_kind("column", self.column, str, "the name of a column")

@@ -66,6 +66,8 @@ from .text import (
     curve_table,
     footer,
     ledger_table,
+    mechanism_of,
+    trusted,
 )
 
 __all__ = [
@@ -77,7 +79,7 @@ __all__ = [
     "draw_decision", "draw_forecast", "draw_gain", "draw_hosmer_lemeshow", "draw_means", "draw_numbers",
     "draw_plane", "draw_plane_bounds", "draw_quantile_quantile", "draw_quantiles", "draw_residual_density",
     "draw_residual_points", "draw_roc", "draw_small", "entitle", "envelope", "facts_of", "footer", "headless_axes",
-    "hidden", "html_summary", "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report",
-    "require_workbooks", "save_figure", "save_to", "span", "stacked", "standing", "styled", "summary_facts",
-    "svg_text", "to_frame", "too_wide", "workbook",
+    "hidden", "html_summary", "ledger_table", "mechanism_of", "numeral", "numerals", "opened", "privacy_object",
+    "report", "require_workbooks", "save_figure", "save_to", "span", "stacked", "standing", "styled", "summary_facts",
+    "svg_text", "to_frame", "too_wide", "trusted", "workbook",
 ]  # fmt: skip

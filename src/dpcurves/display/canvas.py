@@ -368,9 +368,12 @@ class Picture:
         dense, title = depth(words, self.ax) if alpha is None else alpha, once(self.ax, words)
         draw_between(self.ax, *ends, color=self.style.color, alpha=dense, title=title)
 
-    def slopes(self, at: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str) -> None:
+    def slopes(
+        self, at: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, *, alpha: float | None = None
+    ) -> None:
         """Shade what lies between two ends at each place, and straight between places."""
-        how: Any = {"color": self.style.color, "alpha": depth(words, self.ax), "linewidth": 0}
+        alpha = depth(words, self.ax) if alpha is None else alpha
+        how: Any = {"color": self.style.color, "alpha": alpha, "linewidth": 0}
         self.ax.fill_between(at, lower, upper, label=once(self.ax, words), **how)
 
     def across(self, edges: ArrayLike) -> Picture:

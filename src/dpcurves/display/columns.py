@@ -44,8 +44,8 @@ SHARE = "share of records below"
 AT_OR_BELOW = "share of records at or below"
 
 
-COARSE, FAINT = 41, 0.07
-"""So many edges or fewer leave steps that are seen one by one, and how faint these are drawn."""
+COARSEST, COARSE, FAINT = 21, 257, 0.07
+"""So many edges or fewer leave steps as wide as bars, or steps that are seen one by one; how faint they are drawn."""
 ANYWHERE = "wherever values lie in their cells"
 WEIGHTED = "weighted "
 """Begins the words of an axis where records have weights."""
@@ -57,8 +57,9 @@ def draw_cdf(
     """Draw a distribution function, interpolated linearly inside cells.
 
     Bands are drawn in steps: inside a cell the curve may rise anywhere, so it is at least what it is at the left edge,
-    and at most what it is at the right one. Where cells are coarse these steps are faint, and what is said at edges is
-    joined by straight lines, which bound a curve that is straight between edges.
+    and at most what it is at the right one. Where steps would be seen one by one, what is said at edges is joined by
+    straight lines, which bound a curve that is straight between edges; and an area behind contains the steps. It is
+    faint, and has a smooth outline, which is up to a cell further out, unless cells are as wide as bars.
 
     Args:
         x: Edges of the cells.
@@ -72,7 +73,9 @@ def draw_cdf(
         if len(low) > COARSE:
             picture.band(x, low[:-1], high[1:], shade.words)
             continue
-        if shade is picture.shades[0]:
+        if shade is picture.shades[0] and len(low) > COARSEST:
+            picture.slopes(x, np.append(low[0], low[:-1]), np.append(high[1:], high[-1]), ANYWHERE, alpha=FAINT)
+        elif shade is picture.shades[0]:
             picture.band(x, low[:-1], high[1:], ANYWHERE, alpha=FAINT)
         picture.slopes(x, low, high, shade.words)
     picture.line(x, y, picture.entry())
@@ -340,7 +343,7 @@ def draw_plane(
 
 MARGIN, BOUNDS_ROOM = 1.3, 2.8
 LONGEST_LINE, LINE_WIDTH = 120, 48
-NEXT = "the next wider one; in white the ends of the next narrower one"
+NEXT = "twice this interval (thin line); half of it (white ends)"
 WIDEST = "the widest tried"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..conversation import MISSING_RULE, PrivacyStatement
 from .canvas import renamed
 from .numerals import lettering
-from .text import SEEDED, BalanceReport, RefusalRow, footer
+from .text import SEEDED, BalanceReport, RefusalRow, footer, mechanism_of, trusted
 
 STYLE = """<style>
 .dpcurves{margin:0 0 1rem;padding:1rem;border:1px solid rgba(128,128,128,.4);border-radius:8px;max-width:46rem;
@@ -82,8 +82,8 @@ def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
         ("neighbours", privacy.adjacency),
         ("protects", privacy.protected),
         ("units", "private" if privacy.units is None else f"{privacy.units:,}, public"),
-        ("trust", privacy.trust),
-        ("mechanism", privacy.mechanism),
+        ("trust", trusted(privacy)),
+        ("mechanism", mechanism_of(privacy.mechanism)),
         ("missing values", MISSING_RULE),
         ("model", privacy.model),
         ("request", privacy.grant),
@@ -120,7 +120,7 @@ header p{max-width:46rem}
 .refused dt{font-weight:600}
 .refused dl{margin:0}
 .refused dd{margin:0 0 .5rem}
-.curves{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));gap:1rem;align-items:start}
+.curves{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:1rem;align-items:start}
 .curves .dpcurves{margin:0;min-width:0;max-width:none}
 .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px}
 @media print{:root{color-scheme:light;--ground:#fff;--text:#000;--soft:#333;--line:#999;--box:#fff;--alarm:#b3261e}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
@@ -35,13 +36,33 @@ def footer(privacy: PrivacyStatement) -> str:
     """
     if privacy.trust == OPEN:
         return "counted openly, from public records"
-    protected, trust = lettering(privacy.protected, 120), lettering(privacy.trust, 120)
+    protected, trust = lettering(privacy.protected, 120), lettering(trusted(privacy), 120)
     facts = f"{privacy.loss}, {privacy.adjacency}; protects {protected}; trust: {trust}"
     remarks = [SEEDED] if privacy.seeded else []
     if privacy.model:
         remarks.append(f"Model: {lettering(privacy.model, 240)}")
     source = f"Data: {lettering(privacy.source, 240)}" if privacy.source else ""
     return "\n".join(filter(None, [facts, ". ".join(remarks), source]))
+
+
+def trusted(privacy: PrivacyStatement) -> str:
+    """The trust model as people read it."""
+    return of_curator(privacy.trust)
+
+
+def of_curator(words: str) -> str:
+    """Words that call whoever holds all records a trusted curator, as the field does."""
+    return re.sub(r"^one curator\b", "a trusted curator", words)
+
+
+def mechanism_of(made_by: str) -> str:
+    """The mechanism, and the trust model before it, as people read them: counts of nested partitions are hierarchical.
+
+    >>> mechanism_of("partition of 6, 27 and 100 intervals; partition of 7 intervals")
+    'hierarchical counts of 6, 27 and 100 intervals; counts of 7 intervals'
+    """
+    nested = re.sub(r"partition of (?=[\d, ]+ and \d+ intervals)", "hierarchical counts of ", of_curator(made_by))
+    return re.sub(r"partition of (?=\d+ intervals)", "counts of ", nested)
 
 
 # Spent budgets, in words that are ready to be shown.
@@ -172,7 +193,7 @@ def plan_lines(plans: Sequence[Plan], units: int | None) -> Iterator[PlanLine]:
         share = f"{error / units:.4%}" if units and error else ""
         asked = ASKED.get(type(plan.query).__name__, "answers")
         turns = f"{turn} to {last}" if others else str(turn)
-        yield PlanLine(turns, asked, str(plan.loss), f"{error:.4g}" if error else "", share, plan.made_by)
+        yield PlanLine(turns, asked, str(plan.loss), f"{error:.4g}" if error else "", share, mechanism_of(plan.made_by))
         turn = last + 1
 
 

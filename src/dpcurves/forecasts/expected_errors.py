@@ -216,7 +216,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         ),
         curves.HistogramQuestion: ForecastKind(
             PLACES, _numbers, read.of_histogram, "records in a cell, root mean square",
-            read.half_of_each, "a cell, all at once", _quarter_of_records, traced=read.traced_histogram,
+            read.half_of_each, "each cell, simultaneously", _quarter_of_records, traced=read.traced_histogram,
             labels=(VALUE, "records in a cell"), joined=False,
         ),
         curves.BoundsQuestion: ForecastKind(
@@ -254,7 +254,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         ),
         curves.ContingencyQuestion: ForecastKind(
             PAIRS, _crossed, read.of_table, "records of a pair, root mean square",
-            read.half_of_each, "a pair, all at once", _quarter_of_records, 40, MORE_WIDTHS,
+            read.half_of_each, "each pair, simultaneously", _quarter_of_records, 40, MORE_WIDTHS,
         ),
         curves.VerifyQuestion: ForecastKind(
             EFFECTS, _with_effect, read.of_verification, "share of subsets that confirm, mean error",

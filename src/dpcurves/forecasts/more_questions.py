@@ -149,7 +149,7 @@ def _histogram_error(question: Any, found: curves.Histogram, records: read.Colum
 
 UNBOUNDED_HISTOGRAM = ForecastKind(
     PLACES, _spread_columns, _histogram_error, "records in a cell, root mean square", read.half_of_each,
-    "a cell, all at once", lambda question, size: size / 4,
+    "each cell, simultaneously", lambda question, size: size / 4,
 )  # fmt: skip
 NUMBERS: Mapping[type[Any], Callable[[int], float]] = {
     curves.UnboundedSumQuestion: lambda size: size * SPREAD / 4,

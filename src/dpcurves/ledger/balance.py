@@ -74,7 +74,7 @@ class Spending(ABC):
         """
         if price.billionths > self.left.billionths:
             left = f"{self.left.digits} of {self.limit.digits} is left{self.to_whom}"
-            raise accounts.BudgetExceeded(self.ARGUMENT, f"{purpose!r} asks for {price}; {left}")
+            raise accounts.BudgetExceeded(self.ARGUMENT, f"{purpose!r} costs {price}; {left}")
         before: Any = self
         return cast(
             "Self", replace(before, spent=accounts.Amount(price.currency, self.spent.billionths + price.billionths))

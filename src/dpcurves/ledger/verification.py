@@ -164,7 +164,7 @@ class Charge:
             raise Refused("delta", f"the account of {self.account.dataset!r} has none, and {self.purpose!r} needs one")
         left = cap - delta_spent(chain, self.account.dataset)
         if self.loss.delta > left:
-            asked = f"{self.purpose!r} asks for {float(self.loss.delta):g}"
+            asked = f"{self.purpose!r} costs {float(self.loss.delta):g}"
             raise accounts.BudgetExceeded("delta", f"{asked}; {float(left):g} of {float(cap):g} is left")
 
     def enter(self, chain: Chain) -> accounts.Grant:

@@ -154,6 +154,8 @@ def _solved(curvature: FloatArray, gradient: FloatArray, sizes: IntArray) -> tup
 
 
 TEXTS = {Kind.TEXT, Kind.OBJECTS}
+LABELLED_ANYHOW = {Kind.FIELDS, Kind.OBJECTS}
+"""Kinds of columns whose labels may be numbers or text; which, nothing public tells."""
 LARGEST_SQUARED = 2**26
 """The largest half of a cell, in steps, whose squares are added up without leaving 64 bits."""
 
@@ -281,7 +283,7 @@ class Records:
         if not axes:
             raise Refused("axes", "at least one is needed")
         for axis, column, _ in self._bound(axes):
-            taken = {Kind.NUMBERS, Kind.UNTYPED} | (TEXTS if isinstance(axis, Categories) else set())
+            taken = {Kind.NUMBERS, Kind.UNTYPED, Kind.FIELDS} | (TEXTS if isinstance(axis, Categories) else set())
             if column.kind not in taken:
                 rule = f"{axis.column!r} holds {column.kind.value}, {_needed(axis, column.kind)}"
                 raise Refused("column", rule, str(axis.column))
@@ -524,21 +526,33 @@ def _needed(axis: Axis | Categories, kind: Kind) -> str:
 def _require_alike(axis: Categories, column: Column) -> None:
     """Refuse numbers in a column of text, and words in one of numbers: they would find nothing, and be paid for.
 
+    Where no type is declared, both classes must be named: 0 and 1 would find nothing among yes and no.
+
     Raises:
-        ValueError: a category is of another kind than the column declares.
+        ValueError: a category is of another kind than the column declares, or a class is left to its default in a
+            column that declares no type.
     """
+    if axis.is_implied and column.kind in LABELLED_ANYHOW:
+        rule = f"{axis.column!r} declares no type, and its labels may be text; {_both(axis.named)}"
+        raise Refused(axis.named[-1], rule)
     for argument, value in zip(axis.named[::-1], axis.values[::-1], strict=True):  # the positive label first
         if column.kind is Kind.TEXT and not isinstance(value, str):
-            raise Refused(argument, f"{shown(value)} is no text, but {axis.column!r} holds text; {_as_text(argument)}")
+            raise Refused(argument, f"{shown(value)} is no text, but {axis.column!r} holds text; {_as_text(axis)}")
         if column.kind is Kind.NUMBERS and engines.in_numbers(value) is None:
             raise Refused(argument, f"{shown(value)} is no number, but {axis.column!r} holds numbers")
 
 
-def _as_text(argument: str) -> str:
-    """The way to name text: of the two classes of labels, both."""
-    if argument == "pos_label":
-        return 'name both classes, as in pos_label="yes", neg_label="no" (--pos-label yes --neg-label no)'
-    return "name it in quotes"
+def _as_text(axis: Categories) -> str:
+    """The way to name text: of two classes, both."""
+    return _both(axis.named) if axis.is_implied else "name it in quotes"
+
+
+def _both(arguments: tuple[str, ...]) -> str:
+    """The way to name two classes, whose arguments are these, the negative one first."""
+    negative, positive = arguments
+    options = [f"--{each.replace('_', '-')}" for each in (positive, negative)]
+    forms = (f"{options[0]} {yes} {options[1]} {no}" for yes, no in (("yes", "no"), ("1", "0")))
+    return f'name both classes, as in {positive}="yes", {negative}="no" ({" or ".join(forms)})'
 
 
 # SENSITIVE. Columns that are worked out by models, record by record, as they are read.

@@ -125,7 +125,7 @@ def source_of_csv(file: CsvFile) -> CsvSource:
         said = file.codec.upper()
         raise Refused("data", f"the first line of {file.name} must be a header, the names of the columns in {said}")
     number, days = sources.number_in_text(file), sources.days_in_text(file)
-    return CsvSource(file, tuple(sources.Column(name, sources.Kind.UNTYPED, number, elapsed=days) for name in names))
+    return CsvSource(file, tuple(sources.Column(name, sources.Kind.FIELDS, number, elapsed=days) for name in names))
 
 
 def _read_through(file: gzip.GzipFile) -> None:

@@ -277,6 +277,7 @@ class Kind(Enum):
     NUMBERS = "numbers"
     TEXT = "text"
     UNTYPED = "values without a declared type"
+    FIELDS = "fields of a text file, which declares no types"
     OBJECTS = "objects of any type"
     TIMES = "dates, times or durations"
     OTHER = "neither numbers nor text"
@@ -339,7 +340,7 @@ def place_of(name: object, columns: Sequence[Column], argument: str = "column") 
 
 def _hint(columns: Sequence[Column]) -> str:
     """A single column, the name of which has other delimiters in it: a line of CSV was not taken apart."""
-    if len(columns) != 1 or columns[0].kind is not Kind.UNTYPED:
+    if len(columns) != 1 or columns[0].kind is not Kind.FIELDS:
         return ""
     found = max(DELIMITERS, key=columns[0].name.count)
     return (

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from dpcurves.cli.ask_file import deliver, delivering
+from dpcurves.cli.ask_file import deliver, delivering, made_by
 from dpcurves.cli.options import Command, Price, argument, option, perhaps
 from dpcurves.cli.output import Output, View
 from dpcurves.cli.terminal import Misuse, say, tell, terminal, waiting
@@ -66,8 +66,7 @@ class Gated:
             with delivering() as part:
                 written = deliver(part, question, curve, view, output)
                 with part():
-                    mechanism = f"mechanism: {curve.privacy.mechanism}"
-                    say(output.terminal(), mechanism, *(f"written: {name}" for name in written))
+                    say(output.terminal(), made_by(curve), *(f"written: {name}" for name in written))
                 for note in curve.notes:
                     tell(note)
             say(output.terminal(), f"left: {remote.left}")
