@@ -359,6 +359,19 @@ class Splits:
         """The count of each cell, (cells,)."""
         return self.counts[self.layout.single]
 
+    def clear(self, doubts: float) -> FloatArray:
+        """The count of each node, (nodes,), but 0 where that is unclear.
+
+        From the whole downwards: where one half has more than so many standard deviations of its split, and the other
+        one has not, all below the other one is taken to hold nothing; where neither has, both are kept. So records that
+        are clear together stay, though no cell of theirs is clear by itself.
+        """
+        kept = np.ones(self.layout.nodes, dtype=np.bool_)
+        for parent, left, right, _ in self.layout.halvings:
+            clear = self.counts[[left, right]] > doubts * np.sqrt(self.variance[parent])
+            kept[[left, right]] = kept[parent] & (clear | ~clear.any(axis=0))
+        return np.where(kept, self.counts, 0.0)
+
 
 class PriorLaw(NamedTuple):
     """A law of records along the axis, of which other assumptions are held against.
