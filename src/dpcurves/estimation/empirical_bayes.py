@@ -502,6 +502,11 @@ def least_squares_total(known: Measurements) -> tuple[float, float]:
     return float(ascent.value[WHOLE]), float(ascent.precision[WHOLE])
 
 
+def reweighed_total(known: Measurements, before: Splits) -> float:
+    """The count of all records, to which intervals that seem to hold little add little noise: see `reestimate`."""
+    return float(ascend(known, lambda below, halving: _weighed(below, halving, before)).value[WHOLE])
+
+
 def estimate(known: Measurements, total: float, law: PriorLaw | None = None) -> Splits:
     """The expected counts, given all that is known.
 

@@ -26,6 +26,7 @@ section 3.5; Bun and Steinke 2016, Lemma 2.3).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from fractions import Fraction
@@ -38,7 +39,17 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray
 from ..conversation import ALL, Anywhere, Counted, Evidence, Range, Release, Setting, Step, Strategy, UnsupportedQuery
 from ..data import Grid, Outside, TypedAxis
-from ..estimation import JointEstimate, Layout, Splits, beginnings, estimate, nested_in, reestimate, undivided
+from ..estimation import (
+    JointEstimate,
+    Layout,
+    Splits,
+    beginnings,
+    estimate,
+    nested_in,
+    reestimate,
+    reweighed_total,
+    undivided,
+)
 from ..laws import LEAST_VARIANCE, Tier
 from ..queries import PartitionQuery
 from .prefixes import CLEAR, Tilings, has_atoms, last_refinement, overall_look
@@ -66,6 +77,8 @@ first one: nothing is known of where in a decade records lie."""
 FEWEST_TURNS, MOST_TURNS = 3, len(FIRST) + len(MOSTLY) + 2
 FAINT = 5.0
 """Deviations of its noise that the largest count of the first look has at least, or it is repeated."""
+WELL_SEEN = 100.0
+"""Deviations of the noise of the finest look that its records are, from which on all of these are taken to be known."""
 SEEN, DOUBT = 3.0, 2.0
 """Deviations of its noise from which on a count stands for records, and so many that are taken off an estimate."""
 NEIGHBOURS = (0.25, 0.08, 0.03)
@@ -137,19 +150,24 @@ class Looks:
 
     @property
     def counts(self) -> FloatArray:
-        """The count of each cell of the finest look, without bias, from all that counted these; those beyond are left out."""
-        counted = [turn.values[1:-2] for turn in self._own]
-        return np.asarray(np.average(counted, axis=0, weights=self._weights), dtype=np.float64)
+        """The count of each cell of the finest look, without bias; those beyond are left out."""
+        return _averaged(self._finest)[0]
 
     @property
     def noise(self) -> float:
         """The standard deviation of the noise of `counts`."""
-        return 1 / sqrt(sum(self._weights))
+        return _averaged(self._finest)[1]
 
     @property
     def records(self) -> float:
-        """The number of records, roughly: the sum of the counts that stand out of the noise."""
-        return float(max(self.counts[self.counts > SEEN * self.noise].sum(), self.noise))
+        """The number of records, roughly: the sum of the counts that stand out of the noise.
+
+        Of a finer look fewer stand out: where it shows many records all the same, it is the largest such sum.
+        """
+        sizes = sorted({len(turn.measured.levels[0].starts) for turn in self.turns}, reverse=True)
+        looks = (_averaged(self._counted(size)) for size in sizes)
+        finest, *others = (max(float(counts[counts > SEEN * noise].sum()), noise) for counts, noise in looks)
+        return max(finest, *others, 0.0) if finest > WELL_SEEN * self.noise else finest
 
     @property
     def wide(self) -> NDArray[np.bool_]:
@@ -169,13 +187,11 @@ class Looks:
         return held > max(HEAPS * self.noise * sqrt(alone.sum()), HEAPED * self.records)
 
     @property
-    def _own(self) -> list[Evidence]:
-        most = max(len(turn.measured.levels[0].starts) for turn in self.turns)
-        return [turn for turn in self.turns if len(turn.measured.levels[0].starts) == most]
+    def _finest(self) -> list[Evidence]:
+        return self._counted(max(len(turn.measured.levels[0].starts) for turn in self.turns))
 
-    @property
-    def _weights(self) -> list[float]:
-        return [1 / max(turn.measured.levels[0].noise.variance, LEAST_VARIANCE) for turn in self._own]
+    def _counted(self, intervals: int) -> list[Evidence]:
+        return [turn for turn in self.turns if len(turn.measured.levels[0].starts) == intervals]
 
     def believed(self, total: int | None) -> FloatArray:
         """The number of records that each cell seems to hold, from all looks, by empirical Bayes; 0 if that is unclear.
@@ -198,12 +214,24 @@ class Looks:
         """
         joint = JointEstimate(self.turns, self.halved)
         records = self.records if total is None else joint.total
-        return reestimate(joint.known, records, estimate(joint.known, records))
+        before = reestimate(joint.known, records, estimate(joint.known, records))
+        if total is not None or records < WELL_SEEN * self.noise:
+            return before
+        return reestimate(joint.known, reweighed_total(joint.known, before), before)
 
     @property
     def halved(self) -> Layout:
         """The tree with the intervals of all these looks, down to single cells."""
         return nested_in(self.turns)
+
+
+def _averaged(alike: Sequence[Evidence]) -> tuple[FloatArray, float]:
+    """Counts of the same intervals, those beyond left out, and the standard deviation of their noise."""
+    weights = [1 / max(turn.measured.levels[0].noise.variance, LEAST_VARIANCE) for turn in alike]
+    counts = np.average(
+        [turn.values[1 : len(turn.measured.levels[0].starts) - 1] for turn in alike], axis=0, weights=weights
+    )
+    return np.asarray(counts, dtype=np.float64), 1 / sqrt(sum(weights))
 
 
 @dataclass(frozen=True, eq=False)
