@@ -13,6 +13,6 @@ from .joint_estimate import (
 
 __all__ = [
     "BoxTree", "ConvolvedEstimate", "JointEstimate", "Layout", "Splits", "beginnings", "estimate", "largest_below",
-    "layout_of", "least_squares_total", "nested_in", "reestimate", "reweighed_total", "shrunken_estimate", "smoothed", "together", "unbiased",
-    "undivided",
+    "layout_of", "least_squares_total", "nested_in", "reestimate", "reweighed_total", "shrunken_estimate", "smoothed",
+    "together", "unbiased", "undivided",
 ]  # fmt: skip
