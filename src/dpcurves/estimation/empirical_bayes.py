@@ -359,6 +359,19 @@ class Splits:
         """The count of each cell, (cells,)."""
         return self.counts[self.layout.single]
 
+    def clear(self, doubts: float) -> FloatArray:
+        """The count of each node, (nodes,), but 0 where that is unclear.
+
+        From the whole downwards: where one half has more than so many standard deviations of its split, and the other
+        one has not, all below the other one is taken to hold nothing; where neither has, both are kept. So records that
+        are clear together stay, though no cell of theirs is clear by itself.
+        """
+        kept = np.ones(self.layout.nodes, dtype=np.bool_)
+        for parent, left, right, _ in self.layout.halvings:
+            clear = self.counts[[left, right]] > doubts * np.sqrt(self.variance[parent])
+            kept[[left, right]] = kept[parent] & (clear | ~clear.any(axis=0))
+        return np.where(kept, self.counts, 0.0)
+
 
 class PriorLaw(NamedTuple):
     """A law of records along the axis, of which other assumptions are held against.
@@ -487,6 +500,11 @@ def least_squares_total(known: Measurements) -> tuple[float, float]:
     """The best unbiased count of all records, and one over its variance; both are 0 if nothing was measured."""
     ascent = ascend(known)
     return float(ascent.value[WHOLE]), float(ascent.precision[WHOLE])
+
+
+def reweighed_total(known: Measurements, before: Splits) -> float:
+    """The count of all records, to which intervals that seem to hold little add little noise: see `reestimate`."""
+    return float(ascend(known, lambda below, halving: _weighed(below, halving, before)).value[WHOLE])
 
 
 def estimate(known: Measurements, total: float, law: PriorLaw | None = None) -> Splits:

@@ -52,6 +52,8 @@ LEAST_NOISE = 1e-6
 LITTLE = 0.1
 """Variance by chance, in that of noise, below which counts of narrow nodes tell nothing."""
 LAPLACE_EXCESS = 3.0
+CLEARLY = 2.0
+"""Standard deviations of splits that records have where uneven cells are taken to hold some."""
 BEYOND = 0.001
 """The part of the records on either side that uneven cells at the ends may have."""
 WELL_KNOWN = 100.0
@@ -323,7 +325,10 @@ def best_cells(known: Measurements, total: float, again: bool, edges: FloatArray
     """
     ascent = ascend(known)
     told = told_by(known, ascent)
-    places = None if edges is None else _places(edges, estimate(known, total).cells)
+    places = None
+    if edges is not None:
+        first = reestimate(known, total, estimate(known, total))
+        places = _places(edges, first.clear(CLEARLY)[known.layout.single])
     known_well = edges is not None and total > WELL_KNOWN * BINS * np.sqrt(told.variance.min(initial=np.inf))
     try:
         smooth = None if known_well else smooth_records(told, known.layout.cells, total, places)

@@ -26,6 +26,7 @@ section 3.5; Bun and Steinke 2016, Lemma 2.3).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from fractions import Fraction
@@ -38,7 +39,17 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray
 from ..conversation import ALL, Anywhere, Counted, Evidence, Range, Release, Setting, Step, Strategy, UnsupportedQuery
 from ..data import Grid, Outside, TypedAxis
-from ..estimation import JointEstimate, Layout, estimate, nested_in
+from ..estimation import (
+    JointEstimate,
+    Layout,
+    Splits,
+    beginnings,
+    estimate,
+    nested_in,
+    reestimate,
+    reweighed_total,
+    undivided,
+)
 from ..laws import LEAST_VARIANCE, Tier
 from ..queries import PartitionQuery
 from .prefixes import CLEAR, Tilings, has_atoms, last_refinement, overall_look
@@ -57,16 +68,18 @@ GLANCE = Fraction(1, 10)
 """The part of a turn between the looks and the last one, where single cells seem to hold most."""
 CLOSER, MOST_OF_LEFT = Fraction(1, 25), Fraction(1, 3)
 """The least part of the loss that a closer look has, and the largest part of what is left."""
-STANDING_OUT, IN_CELLS, TENTH = 25.0, 700.0, 0.1
+STANDING_OUT, IN_CELLS, TENTH = 12.0, 700.0, 0.1
 """Deviations of the noise of a closer look that all records are, if its part of the loss allows; so many are aimed at
 with up to a tenth of the loss."""
 MOSTLY = 0.0, 0.25
 """Parts of the records in one interval from which on there is a first closer look, and a second one. There always is a
 first one: nothing is known of where in a decade records lie."""
 FEWEST_TURNS, MOST_TURNS = 3, len(FIRST) + len(MOSTLY) + 2
-FAINT = 8.0
+FAINT = 5.0
 """Deviations of its noise that the largest count of the first look has at least, or it is repeated."""
-SEEN, DOUBT = 3.0, 1.0
+WELL_SEEN = 100.0
+"""Deviations of the noise of the finest look that its records are, from which on all of these are taken to be known."""
+SEEN, DOUBT = 3.0, 2.0
 """Deviations of its noise from which on a count stands for records, and so many that are taken off an estimate."""
 NEIGHBOURS = (0.25, 0.08, 0.03)
 """Cells that an interval is given for what those at a distance of 1, 2, 3 seem to hold, in parts of theirs."""
@@ -76,6 +89,9 @@ CELLS = (256, 4096)
 """Cells of the grid, at least and at most, about: half as many as records are deviations of the noise of one count."""
 SINGLES = 1024
 """Cells of the grid from which on numbers of two digits, on which values are heaped, have cells of their own."""
+ENOUGH, HELD = 250.0, 2.5
+"""Deviations of the noise of a count in the last turn that all records are, below which it counts few intervals, once:
+an interval is cut if it seems to hold more than so many deviations."""
 LOOKS_ALONE = 3
 """Number of looks where nothing else is asked for, each with the same part of the loss."""
 HEAPS, HEAPED = 4.0, 0.03
@@ -87,6 +103,8 @@ CLOSE = 2.6
 """Ratio of numbers up to which they are cut evenly, and not by logarithms."""
 SMALLEST = 1e-290
 """Width from which on cells are cut: below it powers of ten are no longer exact enough."""
+WORTH_ONE = 0.5
+"""Cells that an interval is to be given for numbers in it, or at its ends, to have cells of their own."""
 FEWEST = 1.5
 """Cells from which on an interval is cut."""
 
@@ -132,19 +150,24 @@ class Looks:
 
     @property
     def counts(self) -> FloatArray:
-        """The count of each cell without bias, from the looks that counted these cells; those beyond are left out."""
-        counted = [turn.values[1:-2] for turn in self._own]
-        return np.asarray(np.average(counted, axis=0, weights=self._weights), dtype=np.float64)
+        """The count of each cell of the finest look, without bias; those beyond are left out."""
+        return _averaged(self._finest)[0]
 
     @property
     def noise(self) -> float:
         """The standard deviation of the noise of `counts`."""
-        return 1 / sqrt(sum(self._weights))
+        return _averaged(self._finest)[1]
 
     @property
     def records(self) -> float:
-        """The number of records, roughly: the sum of the counts that stand out of the noise."""
-        return float(max(self.counts[self.counts > SEEN * self.noise].sum(), self.noise))
+        """The number of records, roughly: the sum of the counts that stand out of the noise.
+
+        Of a finer look fewer stand out: where it shows many records all the same, it is the largest such sum.
+        """
+        sizes = sorted({len(turn.measured.levels[0].starts) for turn in self.turns}, reverse=True)
+        looks = (_averaged(self._counted(size)) for size in sizes)
+        finest, *others = (max(float(counts[counts > SEEN * noise].sum()), noise) for counts, noise in looks)
+        return max(finest, *others, 0.0) if finest > WELL_SEEN * self.noise else finest
 
     @property
     def wide(self) -> NDArray[np.bool_]:
@@ -164,12 +187,11 @@ class Looks:
         return held > max(HEAPS * self.noise * sqrt(alone.sum()), HEAPED * self.records)
 
     @property
-    def _own(self) -> list[Evidence]:
-        return [turn for turn in self.turns if len(turn.measured.levels[0].starts) == len(self.edges) + 1]
+    def _finest(self) -> list[Evidence]:
+        return self._counted(max(len(turn.measured.levels[0].starts) for turn in self.turns))
 
-    @property
-    def _weights(self) -> list[float]:
-        return [1 / max(turn.measured.levels[0].noise.variance, LEAST_VARIANCE) for turn in self._own]
+    def _counted(self, intervals: int) -> list[Evidence]:
+        return [turn for turn in self.turns if len(turn.measured.levels[0].starts) == intervals]
 
     def believed(self, total: int | None) -> FloatArray:
         """The number of records that each cell seems to hold, from all looks, by empirical Bayes; 0 if that is unclear.
@@ -177,17 +199,39 @@ class Looks:
         Args:
             total: The public number of records; None where it is private.
         """
-        return np.maximum(self.expected(total) - DOUBT * self.noise, 0.0)
+        splits = self.splits(total)
+        return splits.clear(DOUBT)[splits.layout.single][1:-1]
 
     def expected(self, total: int | None) -> FloatArray:
-        """The expected number of records of each cell: see `believed`."""
+        """The expected number of records of each cell: see `splits`."""
+        return self.splits(total).cells[1:-1]
+
+    def splits(self, total: int | None) -> Splits:
+        """Expected counts of all intervals, by empirical Bayes, twice: of many empty intervals each noise adds up.
+
+        Args:
+            total: The public number of records; None where it is private.
+        """
         joint = JointEstimate(self.turns, self.halved)
-        return np.asarray(estimate(joint.known, self.records if total is None else joint.total).cells[1:-1])
+        records = self.records if total is None else joint.total
+        before = reestimate(joint.known, records, estimate(joint.known, records))
+        if total is not None or records < WELL_SEEN * self.noise:
+            return before
+        return reestimate(joint.known, reweighed_total(joint.known, before), before)
 
     @property
     def halved(self) -> Layout:
         """The tree with the intervals of all these looks, down to single cells."""
         return nested_in(self.turns)
+
+
+def _averaged(alike: Sequence[Evidence]) -> tuple[FloatArray, float]:
+    """Counts of the same intervals, those beyond left out, and the standard deviation of their noise."""
+    weights = [1 / max(turn.measured.levels[0].noise.variance, LEAST_VARIANCE) for turn in alike]
+    counts = np.average(
+        [turn.values[1 : len(turn.measured.levels[0].starts) - 1] for turn in alike], axis=0, weights=weights
+    )
+    return np.asarray(counts, dtype=np.float64), 1 / sqrt(sum(weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,13 +338,18 @@ def _within(ends: tuple[int, int], cells: float) -> float:
 
 def _counted(turns: _Turns, setting: Setting) -> Strategy[Counted]:
     """Count on the cells that were chosen: at once, or with a look at all of them before, if there are atoms."""
-    halved, looks = turns.looks.halved, turns.looks
-    splits = JointEstimate(looks.turns, halved).splits
+    total, looks = setting.adjacency.total, turns.looks
+    splits = looks.splits(total)
     if splits.even <= CLEAR and has_atoms(splits):
         glance = overall_look(splits, setting.noise(GLANCE))
         turns = yield from turns.asked(_or_all(glance, turns.slots), GLANCE)
-        splits = JointEstimate(turns.looks.turns, halved).splits
-    last = last_refinement(splits, setting.noise(turns.left))
+        splits = turns.looks.splits(total)
+    noise = setting.noise(turns.left)
+    if looks.records < ENOUGH * sqrt(noise.variance):
+        held = splits.counts > HELD * sqrt(noise.variance)
+        last: Tilings = (tuple(beginnings(looks.halved, undivided(looks.halved, held)).tolist()),)
+    else:
+        last = last_refinement(splits, noise)
     turns = yield from turns.asked(_or_all(last, turns.slots), turns.left)
     return Counted(turns.releases, turns.looks.turns, looks.grid, looks=len(looks.turns))
 
@@ -351,10 +400,12 @@ def finer_edges(
         cells: About how many there will be.
         alone: The numbers that have cells of their own.
     """
-    found = set(edges)
+    found, near = set(edges), {0.0}
     for (low, high), part in zip(pairwise(edges), shares.tolist(), strict=True):
-        found.update(round_between(low, high, part * cells))
-    heaped = _alone(sorted(found), alone)
+        inner = round_between(low, high, part * cells)
+        found.update(inner)
+        near.update((low, *inner, high) if part * cells > WORTH_ONE else ())
+    heaped = near.intersection(_alone(sorted(found), alone))
     return tuple(sorted(found.union(nextafter(edge, inf) for edge in heaped if edges[0] < edge < edges[-1])))
 
 
