@@ -80,15 +80,23 @@ def batch(task: str, party: int, contribution: bytes, earlier: int, reports: Seq
 
 
 def listing(reports: Mapping[bytes, bytes]) -> bytes:
-    """Digests of public halves by the names of reports."""
-    parts = [name + hashlib.sha256(b"dpcurves report\n" + half).digest()[:16] for name, half in reports.items()]
-    return len(parts).to_bytes(4, "big") + b"".join(parts)
+    """Digests of public halves behind the names of reports, these rising."""
+    halves = sorted(reports.items())
+    return b"".join(name + hashlib.sha256(b"dpcurves report\n" + half).digest()[:16] for name, half in halves)
+
+
+def parts(task: str, reports: Mapping[bytes, bytes], bits: int) -> bytes:
+    """Hashes of parts of reports, from their public halves."""
+    each = [{one: half for one, half in reports.items() if one[0] >> (8 - bits) == part} for part in range(2**bits)]
+    return b"".join(
+        hashlib.sha256(b"dpcurves part 1\n" + bytes.fromhex(task) + listing(some)).digest() for some in each
+    )
 
 
 def set_name(task: str, reports: Mapping[bytes, bytes]) -> str:
     """Name of the set of reports, from their public halves."""
-    rising = {name: reports[name] for name in sorted(reports)}
-    return hashlib.sha256(b"dpcurves report set 1\n" + bytes.fromhex(task) + listing(rising)).hexdigest()
+    size = len(reports).to_bytes(4, "big")
+    return hashlib.sha256(b"dpcurves report set 1\n" + bytes.fromhex(task) + size + listing(reports)).hexdigest()
 
 
 def stream(key: bytes, count: int) -> list[int]:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from ssl import PEM_cert_to_DER_cert
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
-from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from dpcurves.ledger import Ledger
 
@@ -53,16 +55,14 @@ PER_MINUTE = 1200
 """Questions that one analyst may ask in a minute: answers cost time, not privacy."""
 
 
-def create_app(services: Mapping[str, AnyService]) -> FastAPI:
+def create_app(services: Mapping[str, AnyService]) -> Starlette:
     """The app of one server, with a service for each task."""
     front = ServerFront(services)
     handlers: Mapping[str, Handler] = {
-        "enrol": front.enrol, "reports": front.reports, "close": front.close, "answers": front.answers,
+        "reports": front.reports, "enrol": front.enrol, "close": front.close, "answers": front.answers,
         "peer/{what}": front.of_peer, "aggregation_jobs": front.jobs,
     }  # fmt: skip
-    app = task_app(front.standing, handlers)
-    app.get("/hpke_config")(front.configs)
-    return app
+    return task_app(front.standing, handlers, [Route("/hpke_config", front.configs, methods=["GET"])])
 
 
 class ServerFront(TaskFront[AnyService]):
@@ -118,9 +118,9 @@ class ServerFront(TaskFront[AnyService]):
             return problem(error, task)
         return Response(answer.body, media_type=ERRORS) if answer.body else Response()
 
-    async def configs(self) -> Response:
+    async def configs(self, request: Request) -> Response:
         """Respond to anybody with the keys to which clients of the DAP draft seal."""
-        service, *_ = self._services.values()
+        service = next(iter(self._services.values()))
         return Response(service.keys.configs(), media_type=CONFIGS, headers={"Cache-Control": f"max-age={CACHED}"})
 
     async def enrol(self, task: str, request: Request) -> Response:
