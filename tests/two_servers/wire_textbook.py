@@ -44,6 +44,18 @@ def exchanged(key: bytes, other: bytes) -> bytes:
 
 def sealed(share: bytes, to: bytes, place: bytes, ephemeral: bytes, bound: bytes = b"") -> bytes:
     """HPKE in base mode (RFC 9180), one message, of an ephemeral key that is told here and nowhere else."""
+    key, nonce = _of_message(public(ephemeral), to, exchanged(ephemeral, to), place)
+    return public(ephemeral) + AESGCM(key).encrypt(nonce, share, bound)
+
+
+def unsealed(message: bytes, own: bytes, place: bytes, bound: bytes = b"") -> bytes:
+    """What was so sealed to a key."""
+    key, nonce = _of_message(message[:32], public(own), exchanged(own, message[:32]), place)
+    return AESGCM(key).decrypt(nonce, message[32:], bound)
+
+
+def _of_message(own: bytes, to: bytes, shared: bytes, place: bytes) -> tuple[bytes, bytes]:
+    """Key and nonce of a message, from the ephemeral key and the one that it is for, both public, and their secret."""
 
     def extract(suite: bytes, salt: bytes, label: bytes, secret: bytes) -> bytes:
         return hmac.digest(salt or bytes(32), b"HPKE-v1" + suite + label + secret, "sha256")
@@ -51,12 +63,11 @@ def sealed(share: bytes, to: bytes, place: bytes, ephemeral: bytes, bound: bytes
     def labelled(suite: bytes, secret: bytes, label: bytes, info: bytes, size: int) -> bytes:
         return expand(secret, size.to_bytes(2, "big") + b"HPKE-v1" + suite + label + info, size)
 
-    own = public(ephemeral)
-    common = labelled(KEM, extract(KEM, b"", b"eae_prk", exchanged(ephemeral, to)), b"shared_secret", own + to, 32)
+    common = labelled(KEM, extract(KEM, b"", b"eae_prk", shared), b"shared_secret", own + to, 32)
     context = b"\0" + extract(SUITE, b"", b"psk_id_hash", b"") + extract(SUITE, b"", b"info_hash", place)
     secret = extract(SUITE, common, b"secret", b"")
     key, nonce = (labelled(SUITE, secret, label, context, size) for label, size in ((b"key", 16), (b"base_nonce", 12)))
-    return own + AESGCM(key).encrypt(nonce, share, bound)
+    return key, nonce
 
 
 def place_of(task: str, party: int, contribution: bytes, report: bytes) -> bytes:

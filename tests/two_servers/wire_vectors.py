@@ -86,12 +86,13 @@ class Wire:
 
     def post(self, path: str, message: bytes, token: str = "", kind: str = "") -> bytes:
         what = path.rpartition("/")[2]
-        if what == "aggregation_jobs":
-            answer = self.other[0].job(message)
+        if what in ("aggregation_jobs", "aggregate_shares"):
+            work = self.other[0].job if what == "aggregation_jobs" else self.other[0].aggregate_share
+            answer = work(message)
             self.sent.append({"to": what, "message": message.hex(), "answer": answer.hex()})
             return answer
-        work, _ = self.other[0].OF_PEER[what]
-        answer = work(self.other[0], message)
+        told, _ = self.other[0].OF_PEER[what]
+        answer = told(self.other[0], message)
         self.sent.append({"to": what, "message": shown(message), "answer": shown(answer)})
         return answer
 

@@ -29,17 +29,23 @@ from ..workers import workers_at
 from .collection import LARGEST_QUESTION, Collection, Resources
 from .dap import (
     CACHED,
+    COLLECT,
+    COLLECTED,
     CONFIGS,
     ERRORS,
     JOB,
     JOB_TOLD,
     PROBLEM,
+    SHARE,
+    SHARE_TOLD,
     TASK_ID,
     UPLOAD,
     URN,
     Keys,
     Malformed,
+    Mismatched,
     Unrecognized,
+    Unsupported,
     job_id,
     named_by,
 )
@@ -60,7 +66,8 @@ def create_app(services: Mapping[str, AnyService]) -> Starlette:
     front = ServerFront(services)
     handlers: Mapping[str, Handler] = {
         "reports": front.reports, "enrol": front.enrol, "close": front.close, "answers": front.answers,
-        "peer/{what}": front.of_peer, "aggregation_jobs": front.jobs,
+        "peer/{what}": front.of_peer, "aggregation_jobs": front.jobs, "collection_jobs": front.collections,
+        "aggregate_shares": front.aggregate_shares,
     }  # fmt: skip
     return task_app(front.standing, handlers, [Route("/hpke_config", front.configs, methods=["GET"])])
 
@@ -98,6 +105,31 @@ class ServerFront(TaskFront[AnyService]):
             return problem(error, task)
         place = {"Location": f"/tasks/{task}/aggregation_jobs/{job_id(message)}"}
         return Response(answer.body, media_type=JOB_TOLD, headers=place)
+
+    async def collections(self, task: str, request: Request) -> Response:
+        """Respond to an analyst who collects as in the DAP draft."""
+        try:
+            service = self._of_draft(task, request, COLLECT)
+            analyst = bearer_of(service.task, request, Role.ANALYST, service.party)
+            self.count(service.task.hash, analyst)
+            message = await body_of(request, LARGEST_QUESTION)
+            answer = await told(lambda: service.collect(message))
+        except ProtocolAborted as error:
+            return problem(error, task)
+        place = {"Location": f"/tasks/{task}/collection_jobs/{job_id(message)}"}
+        return Response(answer.body, media_type=COLLECTED, headers=place)
+
+    async def aggregate_shares(self, task: str, request: Request) -> Response:
+        """Respond to the leader of the DAP draft, for which an analyst collects."""
+        try:
+            service = self._of_draft(task, request, SHARE)
+            _require_peer(service, request)
+            message = await body_of(request, LARGEST_QUESTION)
+            answer = await told(lambda: service.aggregate_share(message), self._others)
+        except ProtocolAborted as error:
+            return problem(error, task)
+        place = {"Location": f"/tasks/{task}/aggregate_shares/{job_id(message)}"}
+        return Response(answer.body, media_type=SHARE_TOLD, headers=place)
 
     def _of_draft(self, task: str, request: Request, kind: str) -> AnyService:
         """The service of the task that is so named in the draft, for a message of a kind."""
@@ -169,7 +201,10 @@ def problem(error: ProtocolAborted, task: str) -> Response:
     return JSONResponse({**facts, "taskid": task}, error.status, media_type=PROBLEM)
 
 
-_PROBLEMS = {Malformed: "invalidMessage", Unrecognized: "unrecognizedTask"}
+_PROBLEMS = {
+    Malformed: "invalidMessage", Unrecognized: "unrecognizedTask", Unsupported: "unsupportedExtension",
+    Mismatched: "batchMismatch",
+}  # fmt: skip
 
 
 def sessions_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], None]:

@@ -589,6 +589,22 @@ class Collection(ABC, Generic[Of]):
         """
         raise ProtocolAborted("task", NO_DAP, 404)
 
+    def collect(self, message: bytes) -> bytes:
+        """Respond to an analyst who collects as in the DAP draft, from the leader.
+
+        Raises:
+            ProtocolAborted: this kind of task is not collected so.
+        """
+        raise ProtocolAborted("task", NO_DAP, 404)
+
+    def aggregate_share(self, message: bytes) -> bytes:
+        """This server's half of an answer, sealed to an analyst who collects as in the DAP draft, from the helper.
+
+        Raises:
+            ProtocolAborted: this kind of task is not collected so.
+        """
+        raise ProtocolAborted("task", NO_DAP, 404)
+
     def follow(self, message: bytes, line: Line) -> None:
         """Take part in a session of two-party computation that the other server opens.
 
