@@ -10,7 +10,9 @@ from hashlib import sha256
 from threading import Condition
 from time import monotonic
 
-from fastapi import FastAPI, Request, Response
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
 
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.messages import ProtocolAborted
@@ -243,7 +245,7 @@ def _receipt(message: bytes) -> bytes:
     return message[: max(0, len(message) - 8 * words)]
 
 
-def create_app(board: Board) -> FastAPI:
+def create_app(board: Board) -> Starlette:
     """The app of a coordinator."""
     front = _Front(board)
     handlers: dict[str, Handler] = {
@@ -261,7 +263,7 @@ class _Front:
         self._board = board
         self._threads = ThreadPoolExecutor(4 * len(board.task.members) + 16)  # guests wait, and most of the time
 
-    async def standing(self, task: str) -> Response:
+    async def standing(self, task: str, _: Request) -> Response:
         """Say which task it is, and which sites have signed it."""
         return await told(lambda: self._board.standing(task))
 

@@ -16,10 +16,11 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "crypto" / "conformanc
 import wire_textbook as book
 from vdaf_histogram import Histogram
 
-UPLOAD, ERRORS, CONFIGS = (
-    f"application/ppm-dap;message={what}" for what in ("upload-req", "upload-errors", "hpke-config-list")
+UPLOAD, ERRORS, CONFIGS, COLLECT, COLLECTED = (
+    f"application/ppm-dap;message={what}"
+    for what in ("upload-req", "upload-errors", "hpke-config-list", "collection-job-req", "collection-job-resp")
 )
-TICKET = 0xFF10
+TICKET, ASKS = 0xFF10, 0xFF11
 DAY = 86_400
 
 
@@ -95,3 +96,62 @@ class Client:
             made = book.sealed(plain, key, info, keys[party] if keys else os.urandom(32), bound)
             message += bytes([number]) + opaque(made[:32], ">H") + opaque(made[32:], ">I")
         return message
+
+
+@dataclass(frozen=True)
+class Collector:
+    """Analyst who collects, with a key for one job.
+
+    Attributes:
+        client: What a client knows of the task.
+        key: The key, secret.
+        config: Its number.
+    """
+
+    client: Client
+    key: bytes
+    config: int = 7
+
+    def job(self, token: str, ephemeral: bytes, **more: Any) -> bytes:
+        """A `CollectionJobReq`, with the bearer token for the helper; more: as `changed`."""
+        return self.changed(self.named + self.letter(token, ephemeral), **more)
+
+    @property
+    def named(self) -> bytes:
+        return bytes([self.config]) + struct.pack(">HHH", 32, 1, 1) + opaque(book.public(self.key), ">H")
+
+    def letter(self, token: str, ephemeral: bytes) -> bytes:
+        number, key = self.client.keys[1]
+        bound = self.client.task + self.client.configuration + self.named
+        made = book.sealed(token.encode(), key, b"dpcurves collection 1\x00\x03", ephemeral, bound)
+        return bytes([number]) + opaque(made[:32], ">H") + opaque(made[32:], ">I")
+
+    def changed(self, inside: bytes, *, mode: int = 2, query: bytes = b"", parameter: bytes = b"", kind: int = ASKS,
+                more: bytes = b"") -> bytes:  # fmt: skip
+        """A job with these contents."""
+        extension = struct.pack(">H", kind) + opaque(inside, ">H") + more
+        return bytes([mode]) + opaque(query, ">H") + opaque(parameter, ">I") + opaque(extension, ">H")
+
+    def shares(self, job: bytes, answer: bytes) -> tuple[int, tuple[int, int], list[bytes]]:
+        """Number of reports, the interval, and both aggregate shares in a `CollectionJobResp`."""
+        reports, start, duration = struct.unpack_from(">QQQ", answer)
+        shares, place = [], 24
+        for party in (0, 1):
+            number, size = struct.unpack_from(">BH", answer, place)
+            (length,) = struct.unpack_from(">I", answer, place + 3 + size)
+            assert (number, size) == (self.config, 32)
+            message = answer[place + 3 : place + 35] + answer[place + 39 : place + 39 + length]
+            bound, info = self.client.task + self.client.configuration + job, b"dap-18 aggregate share"
+            shares.append(book.unsealed(message, self.key, info + bytes([2 + party, 0]), bound))
+            place += 39 + length
+        assert place == len(answer)
+        return reports, (start, duration), shares
+
+
+def unsharded(reports: int, shares: Sequence[bytes]) -> tuple[bytes, int, list[int]]:
+    """Set and commitments, how many reports were dropped, and the numbers; the last is that of the missing."""
+    first, second = shares
+    assert first[:104] == second[:104]
+    halves = [struct.unpack(f"<{(len(each) - 104) // 8}Q", each[104:]) for each in shares]
+    numbers = [(sum(pair) + 2**63) % 2**64 - 2**63 for pair in zip(*halves, strict=True)]
+    return first[:96], int.from_bytes(first[96:104], "big"), [*numbers[:-1], numbers[-1] + reports]

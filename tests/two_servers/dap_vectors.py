@@ -7,12 +7,17 @@ process. The task is closed, its reports are verified, and a question is answere
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from itertools import count
 from typing import Any
+from unittest import mock
 
 import wire_textbook as book
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from dap_client import Client, configs
+from dap_client import Client, Collector, configs
 from vdaf_histogram import Histogram
 from wire_vectors import (
     LEDGER,
@@ -20,6 +25,7 @@ from wire_vectors import (
     SLOTS,
     TOKENS,
     VECTORS,
+    Wire,
     counted_up,
     edited,
     fixed,
@@ -31,7 +37,9 @@ from wire_vectors import (
 
 from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_parties.serving.task_document import Role, Ticket
+from dpcurves_parties.serving.two_servers import dap
 from dpcurves_parties.serving.two_servers.dap import Keys, job_of, task_id
+from dpcurves_parties.shares import aggregation
 from dpcurves_parties.shares.aggregation import TaskService
 from dpcurves_parties.shares.function_shares import Owners
 from dpcurves_parties.shares.task import Counted, Reported, Task
@@ -103,10 +111,68 @@ def edits_of_job(job: bytes, task: str) -> list[dict[str, Any]]:
     return [*changed, {"what": "cut off", "size": len(job) - 1}, {"what": "goes on", "more": "00"}]
 
 
+def edits_of_collection(job: bytes) -> list[dict[str, Any]]:
+    """Changes of a collection job, none of which is answered."""
+    places = {"batch mode": 0, "size of a query": 2, "size of a parameter": 6, "type of the extension": 10,
+              "suite": 15, "key": 30, "number of the helper's key": 54, "encapsulated key": 60,
+              "ticket": len(job) - 1}  # fmt: skip
+    changed = [{"what": what, "at": at, "put": bytes([job[at] ^ 1]).hex()} for what, at in places.items()]
+    return [*changed, {"what": "cut off", "size": len(job) - 1}, {"what": "goes on", "more": "00"}]
+
+
+def edits_of_share_request(message: bytes) -> list[dict[str, Any]]:
+    """Changes of what the leader asks of the helper for a collection job, none of which is answered."""
+    ends = {"checksum": 1, "number of reports": 33, "batch": 43, "batch mode": 75}
+    changed = [{"what": what, "at": (at := len(message) - end), "put": bytes([message[at] ^ 1]).hex()}
+               for what, end in ends.items()]  # fmt: skip
+    return [*changed, {"what": "cut off", "size": len(message) - 1}, {"what": "goes on", "more": "00"}]
+
+
+@contextmanager
+def collecting() -> Iterator[None]:
+    """Let it be a day, and ephemeral keys of aggregate shares be hashes of their number: 1 of the helper, 2, ..."""
+    numbers = count(1)
+
+    def sealed(plain: bytes, key: bytes, info: bytes, bound: bytes) -> tuple[bytes, bytes]:
+        found = book.sealed(plain, key, info, fixed(f"ephemeral key of share {next(numbers)}"), bound)
+        return found[:32], found[32:]
+
+    day = mock.Mock(return_value=TIME * dap.PRECISION)
+    with mock.patch.object(dap, "sealed", sealed), mock.patch.object(aggregation, "time", day):
+        yield
+
+
+def collection_of(
+    client: Client, services: list[TaskService], wire: Wire
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A collection job, its answer and both shares in it; and what is refused."""
+    collector, ephemeral = Collector(client, fixed("key of a collector")), fixed("ephemeral key of a letter")
+    job = collector.job(book.shown(TOKENS[Role.ANALYST], 1), ephemeral)
+    with collecting():
+        answer = services[0].collect(job)
+        request = bytes.fromhex(wire.sent[-1]["message"])
+        tampered = [
+            {"to": what, **edit, **outcome(services[party], what, edited(message, edit))}
+            for party, what, message, edits in (
+                (0, "collection", job, edits_of_collection(job)),
+                (1, "share", request, edits_of_share_request(request)),
+            )
+            for edit in edits
+        ]
+    told = {"key": collector.key.hex(), "ephemeral": ephemeral.hex(), "job": job.hex(), "request": request.hex()}
+    shares = [share.hex() for share in collector.shares(job, answer)[2]]
+    seals = [fixed(f"ephemeral key of share {number}").hex() for number in (2, 1)]
+    return {**told, "answer": answer.hex(), "shares": shares, "share_keys": seals}, tampered
+
+
 def outcome(service: TaskService, what: str, message: bytes) -> dict[str, str]:
     """Answer of a server, or the line in which it refuses."""
+    work: dict[str, Callable[[bytes], bytes]] = {
+        "upload": partial(service.upload, 0), "job": service.job, "collection": service.collect,
+        "share": service.aggregate_share,
+    }  # fmt: skip
     try:
-        answer = service.upload(0, message) if what == "upload" else service.job(message)
+        answer = work[what](message)
     except ProtocolAborted as error:
         return {"error": str(error)}
     return {"answer": answer.hex()}
@@ -135,6 +201,7 @@ def vectors() -> dict[str, Any]:
         question = inquiry.to_json(Ticket(task.hash, Role.ANALYST, TOKENS[Role.ANALYST]), task.servers)
         halves = inquiry.halves(services[0].answer(question))
         said = list(wire.sent)
+        collection, more = collection_of(client, services, wire)
     return {
         "document": task.to_json(),
         "task": task.hash,
@@ -151,7 +218,8 @@ def vectors() -> dict[str, Any]:
         "question": question.decode(),
         "halves": [{**half.named, "dropped": half.dropped, "numbers": list(half.numbers)} for half in halves],
         "said_to_server_1": said,
-        "tampered": tampered,
+        "collection": collection,
+        "tampered": [*tampered, *more],
     }
 
 

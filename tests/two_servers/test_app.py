@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from dpcurves_parties.serving import task_app as replies
 from dpcurves_parties.serving.server import PEER
@@ -25,7 +25,7 @@ async def short() -> dict[str, Any]:
     return {"type": "http.request", "body": b"{}", "more_body": False}
 
 
-async def asked(app: FastAPI, path: str, receive: Callable[[], Awaitable[dict[str, Any]]] = short) -> bytes:
+async def asked(app: Starlette, path: str, receive: Callable[[], Awaitable[dict[str, Any]]] = short) -> bytes:
     """What the app answers to a POST."""
     told: list[bytes] = []
 

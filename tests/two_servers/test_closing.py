@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable, Sequence
 from functools import partial
+from random import Random
 
 import pytest
 
 from dpcurves_parties.serving.two_servers.collection import Closing
-from dpcurves_parties.serving.two_servers.report_set import NAME, Earlier, Told, named
+from dpcurves_parties.serving.two_servers.report_set import NAME, Earlier, Summary, Told, bits_for, named
 from dpcurves_parties.serving.two_servers.store import Frozen, Offer, Standing, Store, Stored, TaskState
 from dpcurves_parties.shares import ProtocolAborted
 
@@ -260,17 +262,51 @@ def test_who_is_not_to_be_asked_or_hears_what_is_no_message_refuses(stores: Sequ
         for message in (b"", b"[]", b"{}", b'{"attempt": 1}'):
             with pytest.raises(ProtocolAborted, match=r"^peer: (the message is cut off|its answer is not of the form)"):
                 work(message)
-    listing = {report(1).id: report(1).digest}
-    name = named(two.task, listing).name
-    good = Told(name, HELD, listing).to_bytes()
-    assert Told.from_bytes(good).to_bytes() == good
-    for place in range(0, len(good), 7):
-        damaged = [good[:place]]
-        if not NAME <= place < 2 * NAME:  # what server 0 has committed to, server 1 hears for the first time
-            damaged.append(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
-        for message in damaged:
-            with pytest.raises(ProtocolAborted):
-                second.commit(message)
-    second.commit(good)
+    for wrong in ({"bits": 25, "parts": []}, {"bits": 1, "parts": [2]}, {"bits": 1, "parts": ["1"]}, {"bits": 1}):
+        with pytest.raises(ProtocolAborted, match=r"^peer: its answer is not of the form"):
+            second.listed(json.dumps(wrong).encode())
+    rising = [(report(1).id, report(1).digest)]
+    name, listed, none = named(two.task, 1, rising), {0: b"".join(rising[0])}, Summary(0, bytes(32))
+    good = Told(name, HELD, Summary.of(two.task, rising, 0), {}).to_bytes()
+    again = Told(name, HELD, none, listed).to_bytes()
+    for whole in (good, again):
+        assert Told.from_bytes(whole).to_bytes() == whole
+        for place in range(0, len(whole), 7):
+            assert is_refused(two, whole[:place])
+            if not NAME <= place < 2 * NAME:  # what server 0 has committed to, server 1 hears for the first time
+                in_hash = 3 * NAME < place <= 4 * NAME
+                damaged = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+                assert (in_hash and whole is again) or is_refused(two, damaged)
+    assert json.loads(second.commit(Told(name, HELD, none, {}).to_bytes())) == {"parts": [0]}
+    for whole in (good, again):
+        assert json.loads(second.commit(whole)) == {"parts": []}
     with pytest.raises(ProtocolAborted, match=r"^reports: another set of them, or other noise, was agreed on before"):
-        second.commit(Told(name, ("c" * 64, HELD[1]), listing).to_bytes())
+        second.commit(Told(name, ("c" * 64, HELD[1]), none, listed).to_bytes())
+
+
+def is_refused(two: Two, message: bytes) -> bool:
+    """Whether server 1 refuses a decision, or asks for the listing of a part of it; it has written nothing then."""
+    try:
+        answer = two.servers[1].commit(message)
+    except ProtocolAborted:
+        answer = b'{"parts": [0]}'
+    return answer == b'{"parts": [0]}' and two.stand()[1].state is TaskState.OPEN
+
+
+def test_servers_with_many_reports_list_the_parts_alone_in_which_they_differ(stores: Sequence[Stepped]) -> None:
+    """2,000 reports in 32 parts; three at one server alone or with another half; then server 1 is lost at its end."""
+    two, asked = Two(stores), list[str]()
+    stream = Random(5)
+    ids = sorted(stream.randbytes(16) for _ in range(2000))
+    for party, missing in ((0, {40, 41}), (1, {1200})):
+        some = [report(1)._replace(id=one) for number, one in enumerate(ids) if number not in missing]
+        two.stores[party].add(two.task, 5000, offer(1)._replace(reports=some))
+    two.hear(asked.append)
+    two.servers[0].close()
+    two.hear(nothing)
+    assert two.kept() == [frozenset(ids) - {ids[40], ids[41], ids[1200]}] * 2
+    assert two.stand()[0] == two.stand()[1]
+    assert [step.split()[1] for step in asked if "reached" in step] == ["prepare", "listed", "commit", "commit"]
+    assert bits_for(2000) == 5
+    assert len(two.stores[1].listed(two.task, 5, range(32))) == 32
+    assert two.servers[1].close() == two.servers[0].close()

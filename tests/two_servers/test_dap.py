@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dap_client import CONFIGS, ERRORS, UPLOAD, Client, configs
+from dap_client import COLLECT, COLLECTED, CONFIGS, ERRORS, UPLOAD, Client, Collector, configs, unsharded
 from federation import LONG, Federation, flipped, proving, values
 from typer.testing import CliRunner
 from vdaf_histogram import Histogram
@@ -22,8 +22,19 @@ import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.noise.randomness import Randomness
 from dpcurves_parties.serving.channel import trusting
+from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_parties.serving.task_document import Role, Ticket
-from dpcurves_parties.serving.two_servers.dap import JOB, Begun, packed_job, packed_message, reports_of
+from dpcurves_parties.serving.two_servers.dap import (
+    JOB,
+    SHARE,
+    Begun,
+    Collecting,
+    packed_job,
+    packed_message,
+    packed_share_request,
+    reports_of,
+    share_of,
+)
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares.function_shares import Owners
 from dpcurves_parties.shares.histogram_reports import verify_key
@@ -32,7 +43,7 @@ from dpcurves_parties.shares.task import Reported, Task
 GRID = dp.Grid(0, 1, cells=20)
 HUNDRED = dp.PrivacyLoss.pure(100)
 X = np.asarray(values()["x"])
-NAMES = ("both", "refused", "closed", "dropped")
+NAMES = ("both", "refused", "closed", "dropped", "collected")
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +134,78 @@ def test_reports_of_the_drafts_clients_count_beside_our_own_once_each(pair: Fede
     assert abs(float(median.x[0]) - np.median(X)) < 0.1
 
 
+def collected(pair: Federation, made: Client, party: int = 0, token: str = "", *, job: bytes) -> bytes:
+    """Answer to the collection job of an analyst, or the detail of the refusal with its status before it."""
+    task = next(task for task in pair.tasks.values() if bytes.fromhex(task.hash) == made.task)
+    path, token = made.path.replace("reports", "collection_jobs"), token or analysts(pair, task)[0]
+    status, kind, body = asked(pair, party, "POST", path, job, content_type=COLLECT, authorization=f"Bearer {token}")
+    assert (status == 200) == (kind == COLLECTED)
+    return body if status == 200 else f"{status} {json.loads(body)['detail']}".encode()
+
+
+def analysts(pair: Federation, task: Task) -> list[str]:
+    ticket = Ticket.read(pair.file(task, "analyst-1"), Role.ANALYST)
+    return [ticket.shown_to(party) for party in (0, 1)]
+
+
+def test_an_analyst_collects_by_the_drafts_messages_what_it_is_answered(pair: Federation) -> None:
+    """The same numbers, with the same noise: whoever asks how, nothing is released twice."""
+    task = pair.tasks["collected"]
+    made = client(pair, task)
+    pair.contribute(task, {"x": X})
+    pair.close(task)
+    (shown, private), collector, found = analysts(pair, task), Collector(made, os.urandom(32)), []
+    job = collector.job(private, os.urandom(32))
+    for _ in range(2):
+        reports, (start, duration), shares = collector.shares(job, collected(pair, made, job=job))
+        assert (start, duration > 20_000) == (0, True)
+        found.append(unsharded(reports, shares))
+    assert found[0] == found[1]
+    agreed, dropped, numbers = found[0]
+    analyst = pair.analyst(task)
+    bars = analyst.ask(dp.HistogramQuestion("x", GRID))
+    assert (analyst.dropped, reports) == (dropped, len(X))
+    assert list(bars.evidence.values) == numbers
+    standing = Store(pair.store(1)).standing(task.hash)
+    assert agreed.hex() == "".join((str(standing.set), *(standing.commitments or ())))
+    for other, line, error in (
+        (collector.job(shown, os.urandom(32)), "that of an analyst of this task is needed", 403),
+        (collector.changed(collector.named + b"\0" * 40), "collection job of this task", 400),
+        (collector.job(private, os.urandom(32), mode=1), "collection job of this task", 400),
+        (collector.job(private, os.urandom(32), query=b"1"), "collection job of this task", 400),
+        (collector.job(private, os.urandom(32), parameter=b"1"), "collection job of this task", 400),
+        (collector.job(private, os.urandom(32), kind=7), "one extension", 400),
+        (collector.job(private, os.urandom(32), more=struct.pack(">HH", 0xFF12, 0)), "one extension", 400),
+        (Collector(made, os.urandom(32)).changed(collector.named + Collector(made, os.urandom(32)).letter(
+            private, os.urandom(32))), "that of an analyst of this task is needed", 403),
+    ):  # fmt: skip
+        said = collected(pair, made, job=other).decode()
+        assert (said[:3], line in said) == (str(error), True), said
+    for token, party, error in ((private, 0, 403), (private, 1, 404), (shown, 1, 403)):
+        assert collected(pair, made, party, token, job=job)[:3].decode() == str(error)
+    share = COLLECT.replace("collection-job", "aggregate-share")
+    path = made.path.replace("reports", "aggregate_shares")
+    assert asked(pair, 1, "POST", path, job, content_type=share)[0] == 403
+
+
+def test_a_leader_that_asks_for_a_share_of_other_reports_gets_none(pair: Federation) -> None:
+    """It plays server 0 with its own identity, and has an analyst's job: other numbers, and one cut off or longer."""
+    task = pair.tasks["collected"]
+    made = client(pair, task)
+    job = Collecting.of(Collector(made, os.urandom(32)).job(analysts(pair, task)[1], os.urandom(32)))
+    store = Store(pair.store(0))
+    good = packed_share_request(job, task.hash, store.standing(task.hash).reports, store.checksum(task.hash))
+    path, said = made.path.replace("reports", "aggregate_shares"), []
+    for place in (None, len(good) - 1, len(good) - 33, len(good) - 43, 0, 30):
+        message = good if place is None else flipped(good, place)
+        try:
+            answer = pair.channel(1, proving(pair, 0, 1)).post(path, message, kind=SHARE)
+            said.append("share" if share_of(answer) else "none")
+        except ProtocolAborted as error:
+            said.append(str(error).split(":")[0])
+    assert said == ["share", "reports", "reports", "message", "message", "ticket"]
+
+
 def test_trees_are_uploaded_in_the_same_way_under_a_number_for_private_use(pair: Federation) -> None:
     task = pair.tasks["trees"]
     (shown, private), (first, second) = (
@@ -137,6 +220,10 @@ def test_trees_are_uploaded_in_the_same_way_under_a_number_for_private_use(pair:
     pair.close(task)
     bars = pair.analyst(task).ask(dp.HistogramQuestion("x", GRID))
     assert is_exact(bars.unbiased, [int(cell == 7) for cell in range(20)])
+    key = os.urandom(32)
+    job = Collector(made, key).job(analysts(pair, task)[1], os.urandom(32))
+    reports, _, shares = Collector(made, key).shares(job, collected(pair, made, job=job))
+    assert unsharded(reports, shares)[2] == list(bars.evidence.values)
 
 
 def test_a_report_of_no_cell_is_dropped_by_both_servers_and_counts_as_missing(pair: Federation) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 import struct
@@ -13,12 +14,14 @@ from typing import Any
 import pytest
 import wire_textbook as book
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from dap_client import configs, opaque
+from dap_client import Collector, configs, opaque, unsharded
 from dap_vectors import FILE, client_of, reports_of, task_of_draft, written
 from vdaf_bases import FIELD_128
 from vdaf_histogram import Histogram
+from wire_vectors import TOKENS
 
 from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.task_document import Role
 from dpcurves_parties.serving.two_servers import dap
 from dpcurves_parties.shares.histogram_reports import verify_key
 
@@ -167,10 +170,11 @@ def test_each_change_of_a_message_has_an_outcome_of_its_own_and_none_is_taken() 
         "leader's ciphertext": 5, "number of the helper's key": 11, "encapsulated key of the helper": 5,
         "helper's ciphertext": 5,
     }  # fmt: skip
+    uploads = [each for each in READ["tampered"] if each["to"] in ("upload", "job")]
     changed_reports = {"id of a report": 5, "leader's message of a proof": 6}
     (job_answer,) = (each["answer"] for each in READ["said_to_server_1"] if each["to"] == "aggregation_jobs")
     job_answer = bytes.fromhex(job_answer)[16 + 1 + 4 + 1 + 4 + 32 :]
-    for each in READ["tampered"]:
+    for each in uploads:
         if each["to"] == "upload" and each["what"] in numbers:
             assert bytes.fromhex(each["answer"])[16:] == bytes([numbers[each["what"]]])
         elif each["what"] in changed_reports:
@@ -179,3 +183,32 @@ def test_each_change_of_a_message_has_an_outcome_of_its_own_and_none_is_taken() 
             assert each["answer"] == (one + b"\2" + bytes([changed_reports[each["what"]]]) + job_answer).hex()
         else:
             assert each["error"].startswith("message: this is no ")
+
+
+def test_a_collection_job_and_its_shares_are_those_of_the_drafts_structures() -> None:
+    """The textbook makes the job, what the leader asks, and both sealed shares; they add up to the answer's halves."""
+    read, client = READ["collection"], client_of(task_of_draft())
+    collector = Collector(client, bytes.fromhex(read["key"]))
+    job = collector.job(book.shown(TOKENS[Role.ANALYST], 1), bytes.fromhex(read["ephemeral"]))
+    assert job.hex() == read["job"]
+    checksum = 0
+    for report in READ["reports"][:-1]:
+        checksum ^= int.from_bytes(hashlib.sha256(bytes.fromhex(report["id"])).digest())
+    selected = b"\2" + opaque(client.task, ">H")
+    request = job + selected + struct.pack(">Q", len(READ["reports"]) - 1) + checksum.to_bytes(32)
+    assert request.hex() == read["request"]
+    reports, interval, shares = collector.shares(job, bytes.fromhex(read["answer"]))
+    assert ([share.hex() for share in shares], reports, interval) == (read["shares"], 4, (0, 20_002))
+    agreed, dropped, numbers = unsharded(reports, shares)
+    halves = READ["halves"]
+    assert agreed.hex() == "".join([halves[0]["set"], *halves[0]["commitments"]])
+    added = [sum(pair) % 2**64 for pair in zip(*(half["numbers"] for half in halves), strict=True)]
+    assert (dropped, [number % 2**64 for number in numbers]) == (0, [*added[:-1], (added[-1] + reports) % 2**64])
+    answer = struct.pack(">QQQ", reports, *interval)
+    for party, (share, ephemeral) in enumerate(zip(shares, read["share_keys"], strict=True)):
+        info, bound = b"dap-18 aggregate share" + bytes([2 + party, 0]), client.task + client.configuration + job
+        made = book.sealed(share, book.public(collector.key), info, bytes.fromhex(ephemeral), bound)
+        answer += bytes([collector.config]) + opaque(made[:32], ">H") + opaque(made[32:], ">I")
+    assert answer.hex() == read["answer"]
+    lines = [each["error"] for each in READ["tampered"] if each["to"] in ("collection", "share")]
+    assert {line.partition(":")[0] for line in lines} == {"message", "ticket", "reports"}

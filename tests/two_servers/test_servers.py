@@ -37,7 +37,7 @@ from dpcurves_parties.serving.channel import trusting
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION, NoiseSecret
-from dpcurves_parties.serving.two_servers.kinds import Asked
+from dpcurves_parties.serving.two_servers.kinds import VERSION, Asked
 from dpcurves_parties.serving.two_servers.owner import AgreedReports, close, sealed_reports
 from dpcurves_parties.serving.two_servers.report_set import (
     ID,
@@ -472,7 +472,7 @@ def of_set(pair: Federation, task: Task) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"version": 1}, "question: version 4 of the protocol is spoken here"),
+        ({"version": 1}, f"question: version {VERSION} of the protocol is spoken here"),
         ({"task": "0" * 64}, "question: it is of another task"),
         ({"at": []}, "at: a list of 1 to 4096 whole numbers"),
         ({"at": [1.5]}, "at: a list of 1 to 4096 whole numbers"),

@@ -15,7 +15,7 @@ from at_once import at_once
 from sqlalchemy.dialects import postgresql, sqlite
 
 from dpcurves_parties.pairs.service import PairStore
-from dpcurves_parties.serving.two_servers.report_set import Earlier, ReportSet
+from dpcurves_parties.serving.two_servers.report_set import Earlier, ReportSet, Rising
 from dpcurves_parties.serving.two_servers.store import (
     OTHER_CONTRIBUTION,
     TASKS,
@@ -38,8 +38,8 @@ def offer(owner: int, *reports: Stored, digit: str = "1", earlier: Earlier = Ear
     return Offer(owner, digit.encode() * 32, earlier, reports)
 
 
-def decided(digit: str, *ids: bytes) -> Decision:
-    return Decision(ReportSet(ids, digit * 64), COMMITMENTS)
+def decided(digit: str, reports: int, *gone: bytes) -> Decision:
+    return Decision(ReportSet(digit * 64, reports, gone), COMMITMENTS)
 
 
 def asked_of(store: Store, work: Callable[[Store], object]) -> list[sql.Executable]:
@@ -65,7 +65,7 @@ def asked_of(store: Store, work: Callable[[Store], object]) -> list[sql.Executab
         lambda store: store.give_up(TASK, "1"),
         lambda store: store.freeze(TASK, "1"),
         lambda store: store.thaw(TASK, "1"),
-        lambda store: store.decide(TASK, lambda listing: decided("1")),
+        lambda store: store.decide(TASK, lambda rising, stored: decided("1", 0)),
         lambda store: store.settle(TASK, bytes(1)),
     ],
 )
@@ -123,7 +123,7 @@ def test_owners_are_those_whose_reports_count() -> None:
     for number, owner in enumerate((1, 1, 2, 3)):
         store.add(TASK, 7, offer(owner, REPORT._replace(id=ids[number])))
     assert store.owners(TASK) == 3
-    store.decide(TASK, lambda listing: decided("1", *ids[:3]))
+    store.decide(TASK, lambda rising, stored: decided("1", 3, ids[3]))
     assert store.owners(TASK) == 2
 
 
@@ -138,7 +138,8 @@ def store(request: pytest.FixtureRequest) -> Store:
 def test_a_report_is_kept_until_the_task_is_frozen_and_again_once_it_thaws(store: Store) -> None:
     assert [store.add(TASK, 7, offer(1, REPORT)) for _ in range(2)] == [1, 0]
     for attempt in ("1", "2"):
-        assert store.freeze(TASK, attempt)[1] == {REPORT.id: REPORT.digest}
+        store.freeze(TASK, attempt)
+        assert store.standing(TASK) == Standing(TaskState.FROZEN, 1, attempt=attempt)
     store.thaw(TASK, "1")
     assert store.standing(TASK) == Standing(TaskState.FROZEN, 1, attempt="2")
     with pytest.raises(Frozen, match=r"^reports: the task is being closed; if it should stay open, send again in a"):
@@ -155,9 +156,9 @@ def test_nothing_is_decided_under_an_attempt_that_was_given_up(store: Store) -> 
     assert (store.give_up(TASK, "2"), store.standing(TASK).attempt) == (TaskState.OPEN, "1")
     assert (store.give_up(TASK, "1"), store.standing(TASK).attempt) == (TaskState.OPEN, None)
     with pytest.raises(ProtocolAborted, match=r"^task: this attempt to close it was given up; close it again"):
-        store.decide(TASK, lambda listing: decided("1", REPORT.id), "1")
+        store.decide(TASK, lambda rising, stored: decided("1", 1), "1")
     store.attempt(TASK, "3")
-    store.decide(TASK, lambda listing: decided("1", *listing), "3")
+    store.decide(TASK, lambda rising, stored: decided("1", stored), "3")
     assert store.give_up(TASK, "3") is TaskState.CLOSED
 
 
@@ -183,7 +184,7 @@ def test_a_ticket_is_good_for_one_contribution_or_for_the_one_that_takes_its_pla
     store.freeze(TASK, "1")
     with pytest.raises(Frozen):
         store.add(TASK, 3, offer(1, *first, earlier=Earlier.GIVES_WAY))
-    store.decide(TASK, lambda listing: decided("1", *listing))
+    store.decide(TASK, lambda rising, stored: decided("1", stored))
     with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
         store.add(TASK, 3, offer(1, *first, earlier=Earlier.GIVES_WAY))
     assert len(store.shares(TASK)) == store.standing(TASK).reports == 4
@@ -195,15 +196,22 @@ def test_reports_that_do_not_count_are_forgotten_when_the_task_is_closed(store: 
     with pytest.raises(ProtocolAborted, match=r"^reports: at most 3 of one owner are taken; 3 are here"):
         store.add(TASK, 3, offer(0, *reports))
     assert store.add(TASK, 3, offer(1, *reports)) == 2
-    final = decided("1", *(report.id for report in reports[1:4]))
+    final, seen = decided("1", 3, reports[0].id, reports[4].id), list[list[tuple[bytes, bytes]]]()
+
+    def decide(rising: Rising, stored: int) -> Decision:
+        seen.append(list(rising()))
+        assert stored == len(seen[-1])
+        return final
+
     for _ in range(2):
-        store.decide(TASK, lambda listing: final)
+        store.decide(TASK, decide)
+    assert seen == [[(report.id, report.digest) for report in some] for some in (reports, reports[1:4])]
     with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
         store.add(TASK, 3, offer(1, *reports))
-    for other in (decided("2", reports[1].id), final._replace(commitments=("a" * 64, "c" * 64))):
+    for other in (decided("2", 3), final._replace(commitments=("a" * 64, "c" * 64))):
         with pytest.raises(ProtocolAborted, match=r"^reports: another set of them, or other noise, was agreed on befo"):
-            store.decide(TASK, lambda listing, other=other: other)  # type: ignore[misc]
-    assert store.freeze(TASK, "1")[0] == store.standing(TASK) == (TaskState.CLOSED, 3, "1" * 64, COMMITMENTS, None)
+            store.decide(TASK, lambda rising, stored, other=other: other)  # type: ignore[misc]
+    assert store.freeze(TASK, "1") == store.standing(TASK) == (TaskState.CLOSED, 3, "1" * 64, COMMITMENTS, None)
     assert store.shares(TASK) == {report.id: (report.share, report.whole) for report in reports[1:4]}
     store.begin(TASK)  # a server that is started again
     assert store.standing(TASK).reports == 3

@@ -7,6 +7,7 @@ import stat
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -20,7 +21,16 @@ from dpcurves.session import rehearse
 from dpcurves_parties.serving.identity import Identity, Pair, read_server
 from dpcurves_parties.serving.server import Address, proving, proving_alone
 from dpcurves_parties.serving.task_document import Role, Ticket, found, hash_of, hash_of_shown
-from dpcurves_parties.serving.two_servers.report_set import common, named, packed, unpacked
+from dpcurves_parties.serving.two_servers.report_set import (
+    Summary,
+    Unlisted,
+    bits_for,
+    common,
+    named,
+    packed,
+    parts_of,
+    unpacked,
+)
 from dpcurves_parties.shares import ProtocolAborted, Server, Task
 from dpcurves_parties.shares.analyst import statement
 from dpcurves_parties.shares.function_shares import FunctionShares, Owners
@@ -211,14 +221,36 @@ def test_the_statement_says_what_is_promised_and_what_is_assumed() -> None:
 
 
 def test_reports_count_that_both_servers_have_with_the_same_public_half() -> None:
-    ids = [bytes([number]) * 16 for number in range(5)]
-    ours = {ids[0]: b"a" * 16, ids[3]: b"d" * 16, ids[1]: b"b" * 16}
-    theirs = {ids[1]: b"x" * 16, ids[3]: b"d" * 16, ids[0]: b"a" * 16, ids[4]: b"e" * 16}
-    agreed = common("0" * 64, ours, theirs)
-    assert agreed == common("0" * 64, theirs, ours) == named("0" * 64, {ids[3]: b"d" * 16, ids[0]: b"a" * 16})
-    assert agreed.ids == (ids[0], ids[3])
-    assert agreed.name != common("1" * 64, ours, theirs).name
-    assert unpacked(packed(ours)) == ours
-    for message in (b"", packed(ours)[:-1], packed(ours) + b"0", packed(ours)[:4] + packed(ours)[4:36] * 3):
+    """Of two sets of 500 reports that differ here and there: what is left is their intersection, by few listings."""
+    stream, task = Random(1), "0" * 64
+    both = {stream.randbytes(16): stream.randbytes(16) for _ in range(490)}
+    ours, theirs = ({**both, **{stream.randbytes(16): b"d" * 16 for _ in range(6)}} for _ in range(2))
+    changed = sorted(both)[7]
+    theirs[changed] = b"x" * 16
+    counted = sorted(both.items() - {(changed, both[changed])})
+    bits = bits_for(len(ours))
+    assert bits == 3
+    found = []
+    for mine, other in ((ours, theirs), (theirs, ours)):
+        rising, summary, listed = (
+            sorted(mine.items()),
+            Summary.of(task, sorted(other.items()), bits),
+            dict[int, bytes](),
+        )
+        with pytest.raises(Unlisted) as raised:
+            common(task, lambda rising=rising: rising, len(rising), summary, {})  # type: ignore[misc]
+        assert set(raised.value.parts) <= set(range(8))
+        parts = parts_of(sorted(other.items()), bits)
+        listed = {part: b"".join(map(b"".join, some)) for part, some in parts}
+        agreed = common(task, lambda rising=rising: rising, len(rising), summary, listed)  # type: ignore[misc]
+        assert sorted(agreed.gone) == sorted(mine.keys() - {one for one, _ in counted})
+        found.append((agreed.name, agreed.reports))
+        assert unpacked(packed(listed)) == listed
+    assert found == [(named(task, 489, counted), 489)] * 2
+    assert named("1" * 64, 489, counted) != found[0][0]
+    same = common(task, lambda: counted, 489, Summary.of(task, counted, bits), {})
+    assert same == (found[0][0], 489, [])
+    good = packed({1: b"i" * 32 + b"j" * 32, 2: b""})
+    for message in (good[:-1], good + b"0", good[:7], packed({1: b"i" * 32 + b"i" * 32}), good + good):
         with pytest.raises(ProtocolAborted, match=r"^peer: its listing"):
             unpacked(message)

@@ -79,10 +79,11 @@ def test_shares_are_those_of_the_tree(name: str) -> None:
 def test_closing_names_the_set_and_both_commitments(name: str) -> None:
     read = vectors(name)
     halves = {bytes.fromhex(each["id"]): bytes.fromhex(each["public"]) for each in read["reports"]}
-    agreed, listing = book.set_name(read["task"], halves), book.listing({one: halves[one] for one in sorted(halves)})
+    agreed, parts = book.set_name(read["task"], halves), b"\0" + book.parts(read["task"], halves, 0)
     told, decided = said(read, "prepare", "answer"), said(read, "commit")
-    assert (told[:64], told[96:]) == (bytes(64), listing)
-    assert (decided[:32].hex(), decided[64:96], decided[96:]) == (agreed, told[64:96], listing)
+    assert (told[:64], told[96:]) == (bytes(64), parts)
+    assert (decided[:32].hex(), decided[64:96], decided[96:]) == (agreed, told[64:96], parts)
+    assert read["listed"] == (bytes(7) + bytes([len(SLOTS)]) + book.listing(halves)).hex()
     assert Told.from_bytes(decided).to_bytes() == decided
     facts, commitments = {"set": agreed, "reports": len(SLOTS)}, [decided[32:64].hex(), decided[64:96].hex()]
     named = {**facts, "commitments": commitments}

@@ -44,6 +44,18 @@ def exchanged(key: bytes, other: bytes) -> bytes:
 
 def sealed(share: bytes, to: bytes, place: bytes, ephemeral: bytes, bound: bytes = b"") -> bytes:
     """HPKE in base mode (RFC 9180), one message, of an ephemeral key that is told here and nowhere else."""
+    key, nonce = _of_message(public(ephemeral), to, exchanged(ephemeral, to), place)
+    return public(ephemeral) + AESGCM(key).encrypt(nonce, share, bound)
+
+
+def unsealed(message: bytes, own: bytes, place: bytes, bound: bytes = b"") -> bytes:
+    """What was so sealed to a key."""
+    key, nonce = _of_message(message[:32], public(own), exchanged(own, message[:32]), place)
+    return AESGCM(key).decrypt(nonce, message[32:], bound)
+
+
+def _of_message(own: bytes, to: bytes, shared: bytes, place: bytes) -> tuple[bytes, bytes]:
+    """Key and nonce of a message, from the ephemeral key and the one that it is for, both public, and their secret."""
 
     def extract(suite: bytes, salt: bytes, label: bytes, secret: bytes) -> bytes:
         return hmac.digest(salt or bytes(32), b"HPKE-v1" + suite + label + secret, "sha256")
@@ -51,12 +63,11 @@ def sealed(share: bytes, to: bytes, place: bytes, ephemeral: bytes, bound: bytes
     def labelled(suite: bytes, secret: bytes, label: bytes, info: bytes, size: int) -> bytes:
         return expand(secret, size.to_bytes(2, "big") + b"HPKE-v1" + suite + label + info, size)
 
-    own = public(ephemeral)
-    common = labelled(KEM, extract(KEM, b"", b"eae_prk", exchanged(ephemeral, to)), b"shared_secret", own + to, 32)
+    common = labelled(KEM, extract(KEM, b"", b"eae_prk", shared), b"shared_secret", own + to, 32)
     context = b"\0" + extract(SUITE, b"", b"psk_id_hash", b"") + extract(SUITE, b"", b"info_hash", place)
     secret = extract(SUITE, common, b"secret", b"")
     key, nonce = (labelled(SUITE, secret, label, context, size) for label, size in ((b"key", 16), (b"base_nonce", 12)))
-    return own + AESGCM(key).encrypt(nonce, share, bound)
+    return key, nonce
 
 
 def place_of(task: str, party: int, contribution: bytes, report: bytes) -> bytes:
@@ -80,15 +91,23 @@ def batch(task: str, party: int, contribution: bytes, earlier: int, reports: Seq
 
 
 def listing(reports: Mapping[bytes, bytes]) -> bytes:
-    """Digests of public halves by the names of reports."""
-    parts = [name + hashlib.sha256(b"dpcurves report\n" + half).digest()[:16] for name, half in reports.items()]
-    return len(parts).to_bytes(4, "big") + b"".join(parts)
+    """Digests of public halves behind the names of reports, these rising."""
+    halves = sorted(reports.items())
+    return b"".join(name + hashlib.sha256(b"dpcurves report\n" + half).digest()[:16] for name, half in halves)
+
+
+def parts(task: str, reports: Mapping[bytes, bytes], bits: int) -> bytes:
+    """Hashes of parts of reports, from their public halves."""
+    each = [{one: half for one, half in reports.items() if one[0] >> (8 - bits) == part} for part in range(2**bits)]
+    return b"".join(
+        hashlib.sha256(b"dpcurves part 1\n" + bytes.fromhex(task) + listing(some)).digest() for some in each
+    )
 
 
 def set_name(task: str, reports: Mapping[bytes, bytes]) -> str:
     """Name of the set of reports, from their public halves."""
-    rising = {name: reports[name] for name in sorted(reports)}
-    return hashlib.sha256(b"dpcurves report set 1\n" + bytes.fromhex(task) + listing(rising)).hexdigest()
+    size = len(reports).to_bytes(4, "big")
+    return hashlib.sha256(b"dpcurves report set 1\n" + bytes.fromhex(task) + size + listing(reports)).hexdigest()
 
 
 def stream(key: bytes, count: int) -> list[int]:

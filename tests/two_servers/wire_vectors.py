@@ -7,6 +7,7 @@ that is drawn elsewhere is counted up here, so that every byte comes out the sam
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -41,8 +42,6 @@ from dpcurves_parties.shares.task import Counted, Task
 VECTORS = Path(__file__).parent / "vectors"
 SLOTS = [2, 0, 9, 5, 10]
 """Slots of the records; 10 is that of the missing. The last report is malformed where reports are checked."""
-LISTED = 3 * 32 + 4
-"""Bytes before the reports of a listing."""
 QUESTIONS = {"plain": [], "checked": [3, 7], "proved": []}
 
 
@@ -87,22 +86,20 @@ class Wire:
 
     def post(self, path: str, message: bytes, token: str = "", kind: str = "") -> bytes:
         what = path.rpartition("/")[2]
-        if what == "aggregation_jobs":
-            answer = self.other[0].job(message)
+        if what in ("aggregation_jobs", "aggregate_shares"):
+            work = self.other[0].job if what == "aggregation_jobs" else self.other[0].aggregate_share
+            answer = work(message)
             self.sent.append({"to": what, "message": message.hex(), "answer": answer.hex()})
             return answer
-        work, _ = self.other[0].OF_PEER[what]
-        answer = work(self.other[0], message)
+        told, _ = self.other[0].OF_PEER[what]
+        answer = told(self.other[0], message)
         self.sent.append({"to": what, "message": shown(message), "answer": shown(answer)})
         return answer
 
 
 def shown(message: bytes) -> str:
-    """JSON as it is, and bytes as hexadecimal digits: a listing's reports, which come in any order, by their names."""
-    if message[:1] == b"{":
-        return message.decode()
-    reports = sorted(message[start : start + 32] for start in range(LISTED, len(message), 32))
-    return (message[:LISTED] + b"".join(reports)).hex()
+    """JSON as it is, and bytes as hexadecimal digits."""
+    return message.decode() if message[:1] == b"{" else message.hex()
 
 
 def bytes_of(text: str) -> bytes:
@@ -205,18 +202,23 @@ def edits(batch: bytes, size: int) -> list[dict[str, Any]]:
             {"what": "less than a head", "size": 76}]  # fmt: skip
 
 
-def commit_edits(message: bytes) -> list[dict[str, Any]]:
-    """Changes of what server 0 decided, none of which server 1 takes."""
-    flips = {"set": 0, "commitment of server 0": 32, "commitment of server 1": 64, "digest of a report": 116}
+def commit_edits(message: bytes, listed: bytes) -> list[dict[str, Any]]:
+    """Changes of what server 0 decided, none of which server 1 takes; some with a listing of the part behind it."""
+    flips = {"set": 0, "commitment of server 0": 32, "commitment of server 1": 64, "bits": 96}
     changed = [{"what": what, "at": at, "put": bytes([message[at] ^ 0x12]).hex()} for what, at in flips.items()]
-    twice = {"what": "a report twice", "at": 132, "put": message[100:116].hex()}
-    return [*changed, twice, {"what": "cut off", "size": len(message) - 1}, {"what": "goes on", "more": "00"}]
+    tail = {
+        "cut off": listed[:-1], "goes on": listed + b"\0", "a report twice": listed[:40] + listed[8:40] + listed[72:],
+        "a part twice": 2 * listed, "another digest": listed[:24] + bytes([listed[24] ^ 1]) + listed[25:],
+    }  # fmt: skip
+    nothing = {"at": 97, "put": bytes(32).hex()}
+    behind = [{"what": what, **nothing, "more": more.hex()} for what, more in tail.items()]
+    return [*changed, {"what": "no hash", "size": 128}, *behind]
 
 
 def edited(batch: bytes, edit: dict[str, Any]) -> bytes:
     if "put" in edit:
         at, put = edit["at"], bytes.fromhex(edit["put"])
-        return batch[:at] + put + batch[at + len(put) :]
+        batch = batch[:at] + put + batch[at + len(put) :]
     return batch[: edit.get("size", len(batch))] + bytes.fromhex(edit.get("more", ""))
 
 
@@ -263,7 +265,11 @@ def vectors_of(name: str) -> dict[str, Any]:
             error = refusal(services[1], "agree", message)
             refused.append({"server": 1, "to": "agree", "json": edit, "error": error})
         commit = bytes_of(next(each["message"] for each in said if each["to"] == "commit"))
-        for edit in commit_edits(commit):
+        halves_of = {bytes.fromhex(each["id"]): bytes.fromhex(each["public"]) for each in reports}
+        listed = struct.pack(">II", 0, len(reports)) + book.listing(halves_of)
+        asked = services[1].OF_PEER["listed"][0](services[1], b'{"bits": 0, "parts": [0]}')
+        assert asked == listed
+        for edit in commit_edits(commit, listed):
             error = refusal(services[1], "commit", edited(commit, edit))
             refused.append({"server": 1, "to": "commit", **edit, "error": error})
     return {
@@ -288,6 +294,7 @@ def vectors_of(name: str) -> dict[str, Any]:
         "answer": answer.decode(),
         "halves": [{**half.named, "dropped": half.dropped, "numbers": list(half.numbers)} for half in halves],
         "said_to_server_1": said,
+        "listed": asked.hex(),
         "refused": refused,
     }
 

@@ -129,7 +129,7 @@ LOCAL_PLANS: MappingProxyType[str, Command] = MappingProxyType({"local": plan_lo
 # Local model over HTTPS: commands of the server that receives reports, and of the client that sends them.
 
 
-NEEDED = ("fastapi", "prometheus_client", "uvicorn")
+NEEDED = ("fastapi", "httptools", "prometheus_client", "uvicorn")
 
 
 @dataclass(frozen=True)

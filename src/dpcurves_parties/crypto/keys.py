@@ -214,16 +214,22 @@ class PublicShare(Corrections):
         return as_rows(self.seeds, self.values, self.turns[None, :, None], self.leaf[None], self.point[None])
 
     @classmethod
+    def require(cls, domain: Domain, records: Words) -> None:
+        """Refuse rows that are none. Raises `ValueError`: a row has bits where none belong."""
+        turns = records[:, (2 + domain.ring.words) * domain.levels]
+        if domain.levels < MOST_BITS and bool((turns >> np.uint64(domain.levels)).any()):
+            raise Refused("comparison keys", f"bits of turns past level {domain.levels} must be 0")
+
+    @classmethod
     def from_records(cls, domain: Domain, records: Words) -> PublicShare:
         """The keys of rows.
 
         Raises:
             ValueError: a row has bits where none belong.
         """
+        cls.require(domain, records)
         sizes = np.cumsum([2 * domain.levels, domain.ring.words * domain.levels, 1, 2])
         seeds, values, turns, leaf, point = np.split(records, sizes, axis=1)
-        if domain.levels < MOST_BITS and bool(np.any(turns >> np.uint64(domain.levels))):
-            raise Refused("comparison keys", f"bits of turns past level {domain.levels} must be 0")
         seeds, values = by_level(seeds, domain.levels, 2), by_level(values, domain.levels, domain.ring.words)
         return cls(domain, seeds, values, turns[:, 0].copy(), leaf.copy(), point.copy())
 
@@ -267,16 +273,22 @@ class CheckedShare(Corrections):
         return self._known[0]
 
     @classmethod
+    def require(cls, domain: Domain, records: Words) -> None:
+        """Refuse rows that are none. Raises `ValueError`: a row has bits where none belong."""
+        turns = records[:, -1]
+        if domain.bits < MOST_BITS and bool((turns >> np.uint64(domain.bits)).any()):
+            raise Refused("checked keys", f"bits of turns past level {domain.bits} must be 0")
+
+    @classmethod
     def from_records(cls, domain: Domain, records: Words) -> CheckedShare:
         """The keys of rows.
 
         Raises:
             ValueError: a row has bits where none belong.
         """
+        cls.require(domain, records)
         sizes = (2, domain.ring.words, PROOF_WORDS)
         *levels, turns = np.split(records, np.cumsum(sizes) * domain.bits, axis=1)
-        if domain.bits < MOST_BITS and bool(np.any(turns >> np.uint64(domain.bits))):
-            raise Refused("checked keys", f"bits of turns past level {domain.bits} must be 0")
         seeds, values, proofs = (by_level(part, domain.bits, size) for part, size in zip(levels, sizes, strict=True))
         return cls(domain, seeds, values, turns[:, 0].copy(), proofs)
 

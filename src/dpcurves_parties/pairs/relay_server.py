@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fastapi import FastAPI, Request, Response
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
 
 from dpcurves.ledger import Ledger
 
@@ -19,7 +21,7 @@ from .relay import LARGEST_QUESTION, OF_PERSON, Relay, RelayStore
 from .task import PairTask
 
 
-def create_app(relays: Mapping[str, Relay]) -> FastAPI:
+def create_app(relays: Mapping[str, Relay]) -> Starlette:
     """The app of one server, with a relay for each task: paths are those of two servers, and ``people/...``."""
     front = _Front(relays, LARGEST_QUESTION)
     return task_app(front.standing, {"close": front.close, "answers": front.answers, "people/{what}": front.people})

@@ -62,7 +62,8 @@ class ServerDatabase:
     """
 
     def __init__(self, url: str, who: str, tables: MetaData) -> None:
-        self.database, self._who = place_of(url).database(), who
+        place = place_of(url)
+        self.database, self._kept, self._who = place.database(), place.kept(), who
         self.write(partial(make_tables, tables=tables))
 
     def read(self, work: Work[Result]) -> Result:
@@ -76,6 +77,15 @@ class ServerDatabase:
     def write(self, work: Work[Result]) -> Result:
         """Do all of `work`, durably, or nothing. Raises `ProtocolAborted`: `work` says so, or the database fails."""
         return self._told(self.database.write, work)
+
+    def write_often(self, work: Work[Result]) -> Result:
+        """Do all of `work`, as `write` does, through a connection that stays open until `rest`."""
+        return self._told(self._kept.write, work)
+
+    def rest(self) -> None:
+        """Close the connections that stayed open: a file that is put back in another one's place is read from then."""
+        if self._kept is not self.database:
+            self._kept.writing.dispose()
 
     def _told(self, way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
         try:

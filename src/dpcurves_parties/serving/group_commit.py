@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
+from threading import Condition
 from typing import Generic, TypeVar
 
+LINGER = 0.05
+"""Seconds without an item, after which the thread that writes rests."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -24,6 +26,7 @@ class GroupCommit(Generic[Item, Result]):
         write: Function that writes some items in one transaction; the result or the refusal of each.
         weight: Function that tells how much an item adds to a group.
         most: Weight that a group of several items may have.
+        rest: Called once no item has come for some time, such as to let go of what writing needs.
     """
 
     def __init__(
@@ -31,18 +34,21 @@ class GroupCommit(Generic[Item, Result]):
         write: Callable[[Sequence[Item]], Sequence[Result | Exception]],
         weight: Callable[[Item], int],
         most: int,
+        rest: Callable[[], object] = lambda: None,
     ) -> None:
-        self._write, self._weight, self._most = write, weight, most
+        self._write, self._weight, self._most, self._rest = write, weight, most, rest
         self._waiting: deque[tuple[Item, Future[Result]]] = deque()
-        self._lock, self._is_at_work = Lock(), False
+        self._coming, self._is_at_work = Condition(), False
         self._thread = ThreadPoolExecutor(1, "group commit")
 
     def submit(self, item: Item) -> Future[Result]:
         """Write an item with those that wait. The future ends once it is on disk, or was refused."""
         coming: Future[Result] = Future()
-        with self._lock:
+        with self._coming:
             self._waiting.append((item, coming))
-            if not self._is_at_work:
+            if self._is_at_work:
+                self._coming.notify()
+            else:
                 self._is_at_work = True
                 self._thread.submit(self._work)
         return coming
@@ -55,10 +61,12 @@ class GroupCommit(Generic[Item, Result]):
                     coming.set_exception(outcome)
                 else:
                     coming.set_result(outcome)
+        self._rest()
 
     def _next(self) -> list[tuple[Item, Future[Result]]]:
         group, weight = list[tuple[Item, Future[Result]]](), 0
-        with self._lock:
+        with self._coming:
+            self._coming.wait_for(lambda: self._waiting, LINGER)
             while self._waiting and (not group or weight + self._weight(self._waiting[0][0]) <= self._most):
                 group.append(self._waiting.popleft())
                 weight += self._weight(group[-1][0])

@@ -16,14 +16,19 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import uvicorn
-from fastapi.responses import JSONResponse
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from starlette.responses import JSONResponse
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from dpcurves.arguments import Refused
 
 from .identity import require_valid
 from .messages import ProtocolAborted, leave_no_image
 from .monitoring import UNWATCHED, Monitoring, Watch
+
+try:
+    import uvloop
+except ImportError:  # another system, whose loops are in Python
+    uvloop = None  # type: ignore[assignment]
 
 PROTOCOL = "dpcurves-talk"
 """The ALPN protocol name of a connection between servers that stays open."""
@@ -252,9 +257,11 @@ BACKLOG = 2048
 PAUSE = 0.1
 """Seconds, when the system gives no more connections."""
 BUSY = JSONResponse({"error": "server: it answers as many as it can; ask again later"}, 503)
+LARGEST_HEAD = 2**16
+"""Bytes that may come of what is no body: the head of a request, or what follows a body in chunks."""
 
 
-class Guest(H11Protocol):
+class Guest(HttpToolsProtocol):
     """HTTP protocol of one connection. It tells the app which client certificate was proven by TLS."""
 
     def __init__(self, admission: Admission, config: uvicorn.Config, state: Any, talks: Talks | None = None) -> None:
@@ -262,6 +269,7 @@ class Guest(H11Protocol):
         self.network = ""
         self._admission, self._is_peer, self._admitted, self._talks = admission, False, False, talks
         self._coming: asyncio.Task[None] | None = None
+        self._beside_bodies = 0
 
     def come(self, connection: socket.socket, context: ssl.SSLContext) -> None:
         """Shake hands, within the time of an idle connection."""
@@ -319,8 +327,21 @@ class Guest(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Some of a request has come. The app is called after this, in a turn of the loop of its own."""
+        self._beside_bodies += len(data)
         super().data_received(data)
+        if self._beside_bodies > LARGEST_HEAD:
+            self.transport.abort()
         self._account()
+
+    def on_headers_complete(self) -> None:
+        """The head of a request is whole."""
+        self._beside_bodies = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Some of the body of a request has come."""
+        self._beside_bodies = 0
+        super().on_body(body)
 
     def on_response_complete(self) -> None:
         """It was answered."""
@@ -472,7 +493,8 @@ def serve(app: Any, door: Door, ready: Callable[[], object], talks: Talks | None
         with watch.answering(door.monitoring, asyncio.get_running_loop()):
             await _Announced(config, admission, door.context, ready, talks).serve()
 
-    asyncio.run(served())
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop if uvloop is None else uvloop.new_event_loop) as runner:
+        runner.run(served())
 
 
 class _Announced(uvicorn.Server):

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
 from traceback import extract_tb
 from typing import Any, Generic, Protocol, TypeVar
 
-from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from .messages import ProtocolAborted, Trouble
 from .monitoring import tell_operator
@@ -158,14 +160,23 @@ class TaskHandler(Protocol):
 Service = TypeVar("Service", bound=TaskHandler)
 
 
-def task_app(standing: Handler, handlers: Mapping[str, Handler]) -> FastAPI:
-    """Answer ``GET /tasks/NAME``, and ``POST`` below it by these handlers; errors are one line."""
-    app = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None)
-    app.get("/tasks/{task}")(standing)
-    for path, handler in handlers.items():
-        app.post(f"/tasks/{{task}}/{path}")(handler)
-    app.exception_handler(ProtocolAborted)(refused)
-    return app
+def task_app(standing: Handler, handlers: Mapping[str, Handler], more: Sequence[Route] = ()) -> Starlette:
+    """Answer ``GET /tasks/NAME``, ``POST`` below it by these handlers, and what more there is; errors are one line.
+
+    Handlers are asked in their order: the first is found first.
+    """
+    posts = [Route(f"/tasks/{{task}}/{path}", _told_apart(each), methods=["POST"]) for path, each in handlers.items()]
+    routes = [*posts, Route("/tasks/{task}", _told_apart(standing), methods=["GET"]), *more]
+    return Starlette(routes=routes, exception_handlers={ProtocolAborted: refused})
+
+
+def _told_apart(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """A handler of a request, which is given the parts of its path before it."""
+
+    async def answered(request: Request) -> Response:
+        return await handler(*request.path_params.values(), request)
+
+    return answered
 
 
 class Front(Generic[Service]):
@@ -179,7 +190,7 @@ class Front(Generic[Service]):
     def __init__(self, services: Mapping[str, Service], largest: int) -> None:
         self._services, self._largest = services, largest
 
-    async def standing(self, task: str) -> Response:
+    async def standing(self, task: str, _: Request) -> Response:
         """Respond to anybody with the state of the task."""
         return await told(self.service(task).standing)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
+from time import time
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,12 +30,12 @@ from ..serving.two_servers.report_set import public_key
 from ..serving.two_servers.sealed_answers import Letter, Reply, answered, letter_of
 from ..serving.two_servers.store import Standing, Store
 from .answer_proofs import HalfProof, Proving
-from .dap_uploads import Verifying, handed_on, upload
+from .dap_uploads import AHEAD, NO_LEADER, Verifying, handed_on, upload
 from .function_shares import masked, thresholds
 from .histogram_reports import HistogramEncoding, HistogramEvaluation, HistogramReports, verify_key
 from .jobs import CheckedJobs, Cutting, Form, ReportJobs
 from .shared_records import CheckedEncoding, CheckedReports, Encoding, Evaluation, Reports, Words
-from .task import Task
+from .task import Counted, Task
 
 
 def check_of(evaluation: Evaluation | HistogramEvaluation) -> str:
@@ -175,6 +177,10 @@ class PlainCounting:
             told = half_told(own, coming.result(), named, 0)
         return Halves(proved(Half(numbers, 0), self.proofs, proof, told, asker.analyst), told.get("half"))
 
+    def cells(self, plan: Plan, post: Post | None) -> Half:
+        """This server's half for all cells."""
+        return Half(self._half(plan), 0)
+
     def _proof(self, plan: Plan) -> HalfProof | None:
         return None if self.proofs is None else self.proofs.own(plan, self.reports.noise)
 
@@ -216,6 +222,7 @@ def proved(half: Half, proofs: Proofs | None, proof: HalfProof | None, told: Map
     return Half((*half.numbers, *proof.of(analyst)), half.dropped, proofs.with_other(proof, told))
 
 
+NOT_COLLECTED = "collection jobs are for tasks that count all cells, without proofs of answers; ask it as analysts do"
 NOT_CHECKED = "reports of this task are not checked"
 UNCHECKED = "reports have to be checked before the first answer"
 OTHERS_DROPPED = "it dropped other reports than this server when they were checked; nothing is answered"
@@ -299,6 +306,17 @@ class CheckedCounting:
         half = self._at_thresholds(plan, evaluation, dropped, told)
         message = own.to_json(**named, letter=asker.letter, check=check_of(evaluation))
         return Halves(Half(half, many), half_told(own, post("half", message), named, many).get("half"))
+
+    def cells(self, plan: Plan, post: Post | None) -> Half:
+        """This server's half for all cells; with `post`, the other server checks reports first, where it has not.
+
+        Raises:
+            ProtocolAborted: reports were not checked, or too few pass.
+        """
+        dropped = self._dropped or (None if post is None else self._checked(post))
+        if dropped is None:
+            raise ProtocolAborted("peer", UNCHECKED, 409)
+        return Half(self._of_all_cells(plan, dropped), int(flags_of(dropped, self.standing.reports).sum()))
 
     def evaluate(self, asked: Asked, plan: Plan) -> bytes:
         """Response to the other server: the digests that it has to compare."""
@@ -447,6 +465,55 @@ class TaskService(Collection[Task]):
         verifying = Verifying(self.task, self.party, verify_key(self._common, self.task.hash))
         return handed_on(self, verifying, dap.job_of(message, self.task.hash))
 
+    def collect(self, message: bytes) -> bytes:
+        """Both servers' aggregate shares, sealed to the analyst; collected again, they are the same numbers.
+
+        Formal guarantees: those of `sealed_answers`. The helper seals nothing without the analyst's token, which comes
+        in a letter that the leader can not open and that is bound to the analyst's key. What is sealed is the half that
+        `answer` would give: there is no other noise, and no other charge.
+
+        Raises:
+            ProtocolAborted: this is the helper, or the task is not collected so, or the helper does not answer.
+        """
+        if self.party != 0:
+            raise ProtocolAborted("server", NO_LEADER, 404)
+        job, own = dap.Collecting.of(message), Asked.fresh(self._collectable(), (), "collection")
+        standing = self._in_agreement(own)
+        counting = self._paid()
+        half = counting.cells(self._plan(own, counting), self._post)
+        request = dap.packed_share_request(job, self.task.hash, standing.reports, self.store.checksum(self.task.hash))
+        path = f"/tasks/{dap.task_id(self.task.hash)}/aggregate_shares"
+        theirs = dap.share_of(self.peer.post(path, request, kind=dap.SHARE))
+        shares = self._collected(job, half, standing), theirs
+        return dap.packed_collection(standing.reports, int(time() / dap.PRECISION) + AHEAD + 1, shares)
+
+    def aggregate_share(self, message: bytes) -> bytes:
+        """This server's aggregate share, sealed to the analyst whose collection job the leader hands on.
+
+        Raises:
+            ProtocolAborted: it is no such job, or of no analyst of this task, or of one who asks too often, or for
+                other reports.
+        """
+        task, standing = self._collectable(), self._closed()
+        job = dap.share_request_of(message, task.hash, standing.reports, self.store.checksum(task.hash))
+        shown = self.keys.unsealed(job.letter, dap.LETTER_INFO, task.configuration.asked_with(job))
+        token = shown.decode("ascii", "replace") if isinstance(shown, bytes) else ""
+        self.count(bearer_shown(task, token, Role.ANALYST, self.party))
+        counting = self._paid()
+        return self._collected(job, counting.cells(task.plan((), standing.reports), None), standing)
+
+    def _collectable(self) -> Task:
+        """The task, which has to count cells without proofs."""
+        if self.task.counted is not Counted.CELLS or self.task.proofs:
+            raise ProtocolAborted("task", NOT_COLLECTED, 404)
+        return self.task
+
+    def _collected(self, job: dap.Collecting, half: Half, standing: Standing) -> bytes:
+        """An aggregate share of this profile: the set, both commitments, how many were dropped, and the numbers."""
+        names = b"".join(map(bytes.fromhex, (str(standing.set), *(standing.commitments or ()))))
+        numbers = struct.pack(f"<{len(half.numbers)}Q", *half.numbers)
+        return self.task.configuration.collected(job, self.party, names + dap.number(half.dropped, 8) + numbers)
+
     def half(self, message: bytes) -> bytes:
         """This server's half of an answer, sealed to the analyst whose letter the other server hands on.
 
@@ -484,10 +551,15 @@ class TaskService(Collection[Task]):
     def _agreed(self, own: Asked) -> PlainCounting | CheckedCounting:
         """Counting on the agreed set. Before the first charge the other server must agree; later messages name it."""
         if self._counting is None:
-            standing = self._closed()
-            told = own.echoed(self._post("agree", own.to_json(**standing.named)), "peer")
-            require_set(told, standing.named, report_set.OTHER)
+            self._in_agreement(own)
         return self._paid()
+
+    def _in_agreement(self, own: Asked) -> Standing:
+        """State of the closed task, once the other server has said that it has the same reports and commitments."""
+        standing = self._closed()
+        told = own.echoed(self._post("agree", own.to_json(**standing.named)), "peer")
+        require_set(told, standing.named, report_set.OTHER)
+        return standing
 
     def _plan(self, asked: Asked, counting: PlainCounting | CheckedCounting) -> Plan:
         return self.task.plan(asked.at, counting.standing.reports)

@@ -45,6 +45,7 @@ class Encoding(Sharing):
 
     Attributes:
         SHARE: Makes keys of cells.
+        PUBLIC: Kind of the public halves of keys.
         slots: A record is in one of these, or behind them if it is missing.
         engine: Engine that expands seeds, with the keys of the task.
         proofs: Number of words in each report by which answers are proved, one for each analyst.
@@ -52,6 +53,7 @@ class Encoding(Sharing):
     """
 
     SHARE: ClassVar[Callable[..., Shared | SharedChecked]] = staticmethod(share_cells)
+    PUBLIC: ClassVar[type[PublicShare] | type[CheckedShare]] = PublicShare
 
     slots: int
     engine: Engine
@@ -102,7 +104,9 @@ class Encoding(Sharing):
 
     def require(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse what are no keys. Raises `ValueError`: a share is not of this encoding and party."""
-        self.keys(party, shares)
+        public, seeds = self._parts(shares)
+        self.PUBLIC.require(self.domain, public)
+        SeedShare(party, seeds)
 
     def keys(self, party: int, shares: Sequence[bytes]) -> ComparisonKeys:
         """SECRET: the keys in the shares of some reports, for one server.
@@ -123,7 +127,8 @@ class Encoding(Sharing):
         """The public halves, without words of proofs, and the seeds. Raises `ValueError`: a word is none."""
         public, seeds = _parts(shares, self.public_size)
         size = public.shape[1] - self.proofs
-        require_words(public[:, size:])
+        if self.proofs:
+            require_words(public[:, size:])
         return public[:, :size], seeds
 
 
@@ -132,6 +137,7 @@ class CheckedEncoding(Encoding):
     """Encoding of reports that servers can check: an owner counts once, or is dropped."""
 
     SHARE = staticmethod(share_checked_cells)
+    PUBLIC = CheckedShare
 
     @property
     def public_size(self) -> int:
@@ -147,10 +153,6 @@ class CheckedEncoding(Encoding):
     def warm(self) -> None:
         (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
         checked_values(self.checked_keys(0, [share]), [0, self.slots], self.engine, bytes(32))
-
-    def require(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse what are no keys."""
-        self.checked_keys(party, shares)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from ssl import PEM_cert_to_DER_cert
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
-from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from dpcurves.ledger import Ledger
 
@@ -27,17 +29,23 @@ from ..workers import workers_at
 from .collection import LARGEST_QUESTION, Collection, Resources
 from .dap import (
     CACHED,
+    COLLECT,
+    COLLECTED,
     CONFIGS,
     ERRORS,
     JOB,
     JOB_TOLD,
     PROBLEM,
+    SHARE,
+    SHARE_TOLD,
     TASK_ID,
     UPLOAD,
     URN,
     Keys,
     Malformed,
+    Mismatched,
     Unrecognized,
+    Unsupported,
     job_id,
     named_by,
 )
@@ -53,16 +61,15 @@ PER_MINUTE = 1200
 """Questions that one analyst may ask in a minute: answers cost time, not privacy."""
 
 
-def create_app(services: Mapping[str, AnyService]) -> FastAPI:
+def create_app(services: Mapping[str, AnyService]) -> Starlette:
     """The app of one server, with a service for each task."""
     front = ServerFront(services)
     handlers: Mapping[str, Handler] = {
-        "enrol": front.enrol, "reports": front.reports, "close": front.close, "answers": front.answers,
-        "peer/{what}": front.of_peer, "aggregation_jobs": front.jobs,
+        "reports": front.reports, "enrol": front.enrol, "close": front.close, "answers": front.answers,
+        "peer/{what}": front.of_peer, "aggregation_jobs": front.jobs, "collection_jobs": front.collections,
+        "aggregate_shares": front.aggregate_shares,
     }  # fmt: skip
-    app = task_app(front.standing, handlers)
-    app.get("/hpke_config")(front.configs)
-    return app
+    return task_app(front.standing, handlers, [Route("/hpke_config", front.configs, methods=["GET"])])
 
 
 class ServerFront(TaskFront[AnyService]):
@@ -99,6 +106,31 @@ class ServerFront(TaskFront[AnyService]):
         place = {"Location": f"/tasks/{task}/aggregation_jobs/{job_id(message)}"}
         return Response(answer.body, media_type=JOB_TOLD, headers=place)
 
+    async def collections(self, task: str, request: Request) -> Response:
+        """Respond to an analyst who collects as in the DAP draft."""
+        try:
+            service = self._of_draft(task, request, COLLECT)
+            analyst = bearer_of(service.task, request, Role.ANALYST, service.party)
+            self.count(service.task.hash, analyst)
+            message = await body_of(request, LARGEST_QUESTION)
+            answer = await told(lambda: service.collect(message))
+        except ProtocolAborted as error:
+            return problem(error, task)
+        place = {"Location": f"/tasks/{task}/collection_jobs/{job_id(message)}"}
+        return Response(answer.body, media_type=COLLECTED, headers=place)
+
+    async def aggregate_shares(self, task: str, request: Request) -> Response:
+        """Respond to the leader of the DAP draft, for which an analyst collects."""
+        try:
+            service = self._of_draft(task, request, SHARE)
+            _require_peer(service, request)
+            message = await body_of(request, LARGEST_QUESTION)
+            answer = await told(lambda: service.aggregate_share(message), self._others)
+        except ProtocolAborted as error:
+            return problem(error, task)
+        place = {"Location": f"/tasks/{task}/aggregate_shares/{job_id(message)}"}
+        return Response(answer.body, media_type=SHARE_TOLD, headers=place)
+
     def _of_draft(self, task: str, request: Request, kind: str) -> AnyService:
         """The service of the task that is so named in the draft, for a message of a kind."""
         service = self._services.get(named_by(task))
@@ -118,9 +150,9 @@ class ServerFront(TaskFront[AnyService]):
             return problem(error, task)
         return Response(answer.body, media_type=ERRORS) if answer.body else Response()
 
-    async def configs(self) -> Response:
+    async def configs(self, request: Request) -> Response:
         """Respond to anybody with the keys to which clients of the DAP draft seal."""
-        service, *_ = self._services.values()
+        service = next(iter(self._services.values()))
         return Response(service.keys.configs(), media_type=CONFIGS, headers={"Cache-Control": f"max-age={CACHED}"})
 
     async def enrol(self, task: str, request: Request) -> Response:
@@ -169,7 +201,10 @@ def problem(error: ProtocolAborted, task: str) -> Response:
     return JSONResponse({**facts, "taskid": task}, error.status, media_type=PROBLEM)
 
 
-_PROBLEMS = {Malformed: "invalidMessage", Unrecognized: "unrecognizedTask"}
+_PROBLEMS = {
+    Malformed: "invalidMessage", Unrecognized: "unrecognizedTask", Unsupported: "unsupportedExtension",
+    Mismatched: "batchMismatch",
+}  # fmt: skip
 
 
 def sessions_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], None]:

@@ -29,7 +29,7 @@ from dpcurves.mechanisms.lazy_tree import NoiseKey
 from ..blobs import Blobs
 from ..channel import Channel, trusting
 from ..identity import Identity, Server
-from ..messages import ProtocolAborted, Trouble, facts_of
+from ..messages import UNLIKE, ProtocolAborted, Trouble, facts_of
 from ..messages import opened as read
 from ..server import Line
 from ..task_document import Role, bearer_shown, hash_of_shown
@@ -37,7 +37,22 @@ from ..workers import Here, Workers
 from . import report_set
 from .dap import Keys
 from .kinds import VERSION, Askable, Asked, SharedTask, Sharing, require_set
-from .report_set import OTHER, OVERHEAD, Listing, Report, ReportSet, Told, common, opened, place_of
+from .report_set import (
+    MOST_BITS,
+    OTHER,
+    OVERHEAD,
+    Report,
+    ReportSet,
+    Rising,
+    Told,
+    Unlisted,
+    bits_for,
+    common,
+    opened,
+    packed,
+    place_of,
+)  # fmt: skip
+from .report_set import unpacked as unpacked_listings
 from .report_set import unpacked_batch as unpacked
 from .store import Decision, Frozen, Offer, Standing, Store, Stored, TaskState
 
@@ -105,16 +120,18 @@ AGAIN = 409
 class Closing:
     """The closing of one task at one server, and whether it may answer after it.
 
-    Whichever server is asked to close, server 0 leads. It lets server 1 hold still and list its reports; writes down
-    which reports both have, in one transaction: this is the decision; then server 1 writes it down as well. Up to the
+    Whichever server is asked to close, server 0 leads. It lets server 1 hold still and tell hashes of parts of its
+    reports, and list the parts in which they differ; writes down which reports both have, in one transaction: this is
+    the decision; then server 1 writes it down as well, from hashes and listings in the other direction. Both read their
+    reports one after the other: no server holds the ids of all. Up to the
     decision any failure leaves server 0 open, and server 1 takes reports again: when one comes it asks server 0 what
     became of the attempt, and unless that is at work it is given up by this. After the decision the task is closed, and
     to close it again tells server 1 once more. So no failure, at any step of either server, stops the collection.
 
     Formal guarantees: *Nothing is lost by a failure.* A report that server 0 and then server 1 took counts. Server 1
-    takes none from its listing to the decision unless the attempt was given up; the decision and the giving up compare
+    takes none from its hashes to the decision unless the attempt was given up; the decision and the giving up compare
     and write in one transaction each at server 0, so one of them comes first, and after the latter there is no decision
-    from that listing.
+    from those hashes.
 
     *One set, one noise.* At the decision each server writes down the set and the commitments of both (see
     `NoiseSecret`); neither ever writes down others. All that servers say to each other of reports that count names the
@@ -167,14 +184,48 @@ class Closing:
         self._require_party(DECIDES)
         with self._alone():
             if self.store.standing(self.task).state is not TaskState.CLOSED:
-                attempt = secrets.token_hex(16)
-                self.store.attempt(self.task, attempt)
-                theirs = Told.from_bytes(self.post("prepare", json.dumps({"attempt": attempt}).encode()))
-                self.store.decide(self.task, lambda ours: self._agreed(ours, theirs), attempt)
-            standing, listing = self.store.listing(self.task)
+                self._decide()
+            standing = self.store.standing(self.task)
             self.require_kept(standing)
-            self.post("commit", Told(standing.set, standing.commitments or NOBODY, listing).to_bytes())
+            self._tell(standing)
         return json.dumps({**standing.named, "owners": self.store.owners(self.task)}).encode()
+
+    def _decide(self) -> None:
+        attempt = secrets.token_hex(16)
+        self.store.attempt(self.task, attempt)
+        bits = bits_for(self.store.standing(self.task).reports)
+        theirs = Told.from_bytes(self.post("prepare", json.dumps({"attempt": attempt, "bits": bits}).encode()))
+        if theirs.summary.bits != bits:
+            raise ProtocolAborted("peer", f"its answer {UNLIKE}", 502)
+        listed = dict[int, bytes]()
+        while True:  # reports come meanwhile: each time, parts are listed that were not before, so this ends
+            try:
+                self.store.decide(self.task, partial(self._agreed, theirs, listed), attempt)
+            except Unlisted as error:
+                for start in range(0, len(error.parts), PARTS_AT_ONCE):
+                    listed |= self._listed_there(bits, error.parts[start : start + PARTS_AT_ONCE])
+            else:
+                return
+
+    def _listed_there(self, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
+        """Listings of these parts of the reports of server 1."""
+        message = json.dumps({"bits": bits, "parts": list(parts)}).encode()
+        listed = unpacked_listings(self.post("listed", message))
+        if listed.keys() != set(parts):
+            raise ProtocolAborted("peer", f"its answer {UNLIKE}", 502)
+        return listed
+
+    def _tell(self, standing: Standing) -> None:
+        """Tell server 1 what was decided; then again, with listings of the parts in which it has other reports."""
+        bits = bits_for(standing.reports)
+        summary, listed = self.store.summary(self.task, bits), dict[int, bytes]()
+        for _ in range(2):
+            told = Told(standing.set, standing.commitments or NOBODY, summary, listed).to_bytes()
+            parts = _parts_in(self.post("commit", told), bits)
+            if not parts:
+                return
+            listed = self.store.listed(self.task, bits, parts)
+        raise ProtocolAborted("reports", OTHER, AGAIN)
 
     def outcome(self, message: bytes) -> bytes:
         """Outcome of an attempt for which server 1 is frozen. An attempt that is not running is given up now.
@@ -196,33 +247,45 @@ class Closing:
         finally:
             self._leading.release()
 
-    def _agreed(self, ours: Listing, theirs: Told) -> Decision:
+    def _agreed(self, theirs: Told, listed: Mapping[int, bytes], ours: Rising, stored: int) -> Decision:
         first, second = theirs.commitments
         if first not in (None, self.commitment):
             raise lost(DECIDES)
-        agreed = common(self.task, ours, theirs.listing)
+        agreed = common(self.task, ours, stored, theirs.summary, listed)
         if theirs.set not in (None, agreed.name):
             raise ProtocolAborted("reports", OTHER, AGAIN)
-        if not agreed.ids:
+        if not agreed.reports:
             raise ProtocolAborted("reports", "none has reached both servers", AGAIN)
         return Decision(agreed, (self.commitment, str(second)))
 
     # Server 1
 
     def prepare(self, message: bytes) -> bytes:
-        """Freeze, and list the reports that are here, and the earlier decision, if there was one.
+        """Freeze, and tell hashes of parts of the reports that are here, and the earlier decision, if there was one.
 
         Raises:
             ProtocolAborted: this is server 0, or has lost its key.
         """
         self._require_party(FOLLOWS)
-        attempt = str(facts_of(message, "peer", attempt=str)["attempt"])
-        standing, listing = self.store.freeze(self.task, attempt)
+        asked = facts_of(message, "peer", attempt=str, bits=int)
+        bits = _bits_in(asked)
+        standing = self.store.freeze(self.task, str(asked["attempt"]))
         self.require_kept(standing)
-        return Told(standing.set, standing.commitments or (None, self.commitment), listing).to_bytes()
+        commitments = standing.commitments or (None, self.commitment)
+        return Told(standing.set, commitments, self.store.summary(self.task, bits), {}).to_bytes()
+
+    def listed(self, message: bytes) -> bytes:
+        """List some parts of the reports that are here.
+
+        Raises:
+            ProtocolAborted: this is server 0, or there are no such parts.
+        """
+        self._require_party(FOLLOWS)
+        bits = _bits_in(facts_of(message, "peer", bits=int))
+        return packed(self.store.listed(self.task, bits, _parts_in(message, bits)[:PARTS_AT_ONCE]))
 
     def commit(self, message: bytes) -> bytes:
-        """Write down what server 0 has decided.
+        """Write down what server 0 has decided; or say in which parts the reports here differ, to be told once more.
 
         Raises:
             ProtocolAborted: this is server 0, or has lost its key or reports that count, or wrote down something else.
@@ -232,11 +295,15 @@ class Closing:
         first, second = told.commitments
         if second != self.commitment:
             raise lost(FOLLOWS)
-        self.store.decide(self.task, lambda ours: Decision(self._found(ours, told), (str(first), second)))
-        return b"{}"
+        commitments = str(first), second
+        try:
+            self.store.decide(self.task, lambda *ours: Decision(self._found(told, *ours), commitments))
+        except Unlisted as error:
+            return json.dumps({"parts": error.parts}).encode()
+        return b'{"parts": []}'
 
-    def _found(self, ours: Listing, told: Told) -> ReportSet:
-        agreed = common(self.task, ours, told.listing)
+    def _found(self, told: Told, ours: Rising, stored: int) -> ReportSet:
+        agreed = common(self.task, ours, stored, told.summary, told.listed)
         if agreed.name != told.set:
             raise ProtocolAborted("reports", OTHER, AGAIN)
         return agreed
@@ -257,6 +324,25 @@ class Closing:
             raise ProtocolAborted("peer", f"server {party} is to be asked this, not server {self.party}", AGAIN)
 
 
+PARTS_AT_ONCE = 2**12
+"""Parts that are listed in one message."""
+
+
+def _bits_in(asked: Mapping[str, Any]) -> int:
+    bits = int(asked["bits"])
+    if not 0 <= bits <= MOST_BITS:
+        raise ProtocolAborted("peer", f"its answer {UNLIKE}", 502)
+    return bits
+
+
+def _parts_in(message: bytes, bits: int) -> list[int]:
+    """Numbers of parts in a message. Raises `ProtocolAborted`: there are none, or other ones."""
+    parts = list(facts_of(message, "peer", parts=list)["parts"])
+    if any(type(part) is not int or not 0 <= part < 2**bits for part in parts):
+        raise ProtocolAborted("peer", f"its answer {UNLIKE}", 502)
+    return parts
+
+
 LARGEST_QUESTION = 2**18
 """Bytes: more than the most thresholds that one message may ask for."""
 LARGEST_LISTING = 2**30
@@ -270,6 +356,7 @@ CLOSES: OfPeer = MappingProxyType({
     "close": (lambda service, message: service.closing.lead(), LARGEST_QUESTION),
     "outcome": (lambda service, message: service.closing.outcome(message), LARGEST_QUESTION),
     "prepare": (lambda service, message: service.closing.prepare(message), LARGEST_QUESTION),
+    "listed": (lambda service, message: service.closing.listed(message), LARGEST_QUESTION),
     "commit": (lambda service, message: service.closing.commit(message), LARGEST_LISTING),
     "agree": (lambda service, message: service.agree(message), LARGEST_QUESTION),
 })  # fmt: skip
@@ -499,6 +586,22 @@ class Collection(ABC, Generic[Of]):
 
         Raises:
             ProtocolAborted: this kind of task takes none.
+        """
+        raise ProtocolAborted("task", NO_DAP, 404)
+
+    def collect(self, message: bytes) -> bytes:
+        """Respond to an analyst who collects as in the DAP draft, from the leader.
+
+        Raises:
+            ProtocolAborted: this kind of task is not collected so.
+        """
+        raise ProtocolAborted("task", NO_DAP, 404)
+
+    def aggregate_share(self, message: bytes) -> bytes:
+        """This server's half of an answer, sealed to an analyst who collects as in the DAP draft, from the helper.
+
+        Raises:
+            ProtocolAborted: this kind of task is not collected so.
         """
         raise ProtocolAborted("task", NO_DAP, 404)
 

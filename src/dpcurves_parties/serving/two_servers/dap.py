@@ -1,4 +1,4 @@
-"""Messages of the DAP draft for uploads and aggregation jobs, in the presentation language of RFC 8446."""
+"""Messages of the DAP draft, for uploads, aggregation and collection jobs, in the presentation language of RFC 8446."""
 
 from __future__ import annotations
 
@@ -20,15 +20,21 @@ VERSION = b"dap-18"
 """Version in all labels."""
 MEDIA = "application/ppm-dap;message="
 CONFIGS, UPLOAD, ERRORS = f"{MEDIA}hpke-config-list", f"{MEDIA}upload-req", f"{MEDIA}upload-errors"
+COLLECT, COLLECTED = f"{MEDIA}collection-job-req", f"{MEDIA}collection-job-resp"
+SHARE, SHARE_TOLD = f"{MEDIA}aggregate-share-req", f"{MEDIA}aggregate-share"
 JOB, JOB_TOLD, PROBLEM = f"{MEDIA}aggregation-job-init-req", f"{MEDIA}aggregation-job-resp", "application/problem+json"
 URN = "urn:ietf:params:ppm:dap:error:"
 KEM, KDF, AEAD = 0x20, 1, 1
 """X25519 with HKDF-SHA256, HKDF-SHA256, AES-128-GCM."""
 _SUITE = CipherSuite.new(KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AES128_GCM)
-CLIENT, AGGREGATORS = 1, (2, 3)
+COLLECTOR, CLIENT, AGGREGATORS = 0, 1, (2, 3)
 """Roles: server 0 is the leader, server 1 the helper."""
 TICKET = 0xFF10
 """Type of the private extension in which an owner shows its ticket to a server."""
+
+
+ASKS = 0xFF11
+"""Type of the extension of a collection job in which an analyst gives its key, and a ticket for the helper."""
 
 
 class Malformed(ProtocolAborted):
@@ -43,6 +49,20 @@ class Unrecognized(ProtocolAborted):
 
     def __init__(self) -> None:
         super().__init__("task", "this server has another task, not this one", 404)
+
+
+class Unsupported(ProtocolAborted):
+    """The collection job has other extensions than this profile needs."""
+
+    def __init__(self) -> None:
+        super().__init__("message", f"a collection job needs one extension, of type 0x{ASKS:X}", 400)
+
+
+class Mismatched(ProtocolAborted):
+    """The servers have other reports, so that nothing is collected."""
+
+    def __init__(self) -> None:
+        super().__init__("reports", report_set.OTHER, 409)
 
 
 TASK_ID = 43
@@ -354,6 +374,108 @@ def told_of(message: bytes, order: Sequence[bytes]) -> list[Told]:
     return found
 
 
+# Collection jobs: an analyst is the collector, and gets what both servers' halves of an answer are otherwise sealed in.
+
+
+@dataclass(frozen=True, slots=True)
+class Collecting:
+    """`CollectionJobReq` of an analyst: all reports of a task, once it is closed.
+
+    Attributes:
+        message: Its bytes.
+        config: Number of the analyst's key.
+        key: The key to which aggregate shares are sealed, made for this job.
+        letter: The bearer token for the helper, sealed to it.
+    """
+
+    message: bytes
+    config: int
+    key: bytes
+    letter: Ciphertext
+
+    @classmethod
+    def of(cls, message: bytes) -> Collecting:
+        """The one in a message. Raises `ProtocolAborted`: it is none, or asks for something else."""
+        reader = Reader(message)
+        try:
+            mode, query, parameter = reader.number(1), reader.vector(2), reader.vector(4)
+            extensions = every(reader.vector(2), Extension.read)
+            fits = reader.is_done and (mode, query, parameter) == (LEADER_SELECTED, b"", b"")
+        except ValueError:
+            fits, extensions = False, []
+        if not fits:
+            raise Malformed("collection job of this task")
+        if [each.kind for each in extensions] != [ASKS]:
+            raise Unsupported
+        inside = Reader(extensions[0].content)
+        try:
+            config, suite, key = inside.number(1), inside.octets(6), inside.vector(2)
+            letter = Ciphertext.read(inside)
+            fits = inside.is_done and suite == _suite() and len(key) == KEY
+        except ValueError:
+            fits = False
+        if not fits:
+            raise Malformed("collection job of this task")
+        return cls(message, config, key, letter)
+
+    @property
+    def named(self) -> bytes:
+        """`HpkeConfig` of the analyst's key."""
+        return number(self.config, 1) + _suite() + vector(self.key, 2)
+
+
+def packed_share_request(job: Collecting, task: str, reports: int, checksum: bytes) -> bytes:
+    """`AggregateShareReq` for all of a task."""
+    selected = number(LEADER_SELECTED, 1) + vector(bytes.fromhex(task), 2)
+    return job.message + selected + number(reports, 8) + checksum
+
+
+def share_request_of(message: bytes, task: str, reports: int, checksum: bytes) -> Collecting:
+    """The collection job in an `AggregateShareReq` for so many reports of this checksum.
+
+    Raises:
+        ProtocolAborted: it is none, or is for other reports.
+    """
+    tail = packed_share_request(Collecting(b"", 0, b"", Ciphertext(0, b"", b"")), task, reports, checksum)
+    job, rest, facts = message[: -len(tail)], message[-len(tail) :], 8 + len(checksum)
+    if rest[:-facts] != tail[:-facts]:
+        raise Malformed("request for an aggregate share of this task")
+    if rest != tail:
+        raise Mismatched
+    return Collecting.of(job)
+
+
+def packed_collection(reports: int, until: int, shares: Sequence[bytes]) -> bytes:
+    """`CollectionJobResp`: when reports were made nobody keeps, so the interval goes from the first moment to now."""
+    return number(reports, 8) + number(0, 8) + number(until, 8) + b"".join(shares)
+
+
+def share_of(message: bytes) -> bytes:
+    """The sealed share in an `AggregateShare`. Raises `ProtocolAborted`: there is none."""
+    reader = Reader(message)
+    try:
+        found = Ciphertext.read(reader).packed()
+    except ValueError:
+        found = b""
+    if found != message:
+        raise ProtocolAborted("peer", "its answer is no aggregate share", 502)
+    return found
+
+
+def sealed(plain: bytes, key: bytes, info: bytes, bound: bytes) -> tuple[bytes, bytes]:
+    """A message sealed by HPKE to a key: what is encapsulated, and the ciphertext. Raises `ValueError`: no key."""
+    to = KEMKey.from_pyca_cryptography_key(X25519PublicKey.from_public_bytes(key))
+    encapsulated, context = _SUITE.create_sender_context(to, info)
+    return encapsulated, context.seal(plain, bound)
+
+
+KEY = 32
+
+
+def _suite() -> bytes:
+    return number(KEM, 2) + number(KDF, 2) + number(AEAD, 2)
+
+
 class Vdaf(Enum):
     """Number of a scheme of reports: that of the VDAF draft, or one for private use."""
 
@@ -393,6 +515,27 @@ class Configuration(NamedTuple):
     def bound(self, metadata: Metadata, public: bytes) -> bytes:
         """Associated data of an input share: `InputShareAad`."""
         return bytes.fromhex(self.task) + self.packed() + metadata.packed() + vector(public, 4)
+
+    def collected(self, job: Collecting, party: int, share: bytes) -> bytes:
+        """A server's aggregate share as the analyst alone opens it: `AggregateShareAad` and `HpkeCiphertext`.
+
+        Raises:
+            ProtocolAborted: the key is none.
+        """
+        info = VERSION + b" aggregate share" + bytes([AGGREGATORS[party], COLLECTOR])
+        try:
+            found = sealed(share, job.key, info, bytes.fromhex(self.task) + self.packed() + job.message)
+        except ValueError:
+            raise Malformed("collection job of this task") from None
+        return Ciphertext(job.config, *found).packed()
+
+    def asked_with(self, job: Collecting) -> bytes:
+        """Associated data of the letter in a collection job: its key can not be put in the place of another one."""
+        return bytes.fromhex(self.task) + self.packed() + job.named
+
+
+LETTER_INFO = b"dpcurves collection 1" + bytes([COLLECTOR, AGGREGATORS[1]])
+"""The context of the letter of a collection job."""
 
 
 def info_of(party: int) -> bytes:
@@ -444,25 +587,30 @@ class Keys:
 
     def configs(self) -> bytes:
         """`HpkeConfigList`."""
-        suite = number(KEM, 2) + number(KDF, 2) + number(AEAD, 2)
-        each = (number(one, 1) + suite + vector(_raw(key.public_key()), 2) for one, key in self.each.items())
+        each = (number(one, 1) + _suite() + vector(_raw(key.public_key()), 2) for one, key in self.each.items())
         return vector(b"".join(each), 2)
 
     def opened(self, share: Share, party: int, configuration: Configuration) -> Input | ReportError:
         """SECRET: the input share in a report for one server, or why there is none."""
-        key = self.each.get(share.sealed.config)
-        if key is None:
-            return ReportError.OUTDATED_CONFIG
-        own, bound = KEMKey.from_pyca_cryptography_key(key), configuration.bound(share.metadata, share.public)
+        found = self.unsealed(share.sealed, info_of(party), configuration.bound(share.metadata, share.public))
+        if isinstance(found, ReportError):
+            return found
         try:
-            context = _SUITE.create_recipient_context(share.sealed.encapsulated, own, info_of(party))
-            message = context.open(share.sealed.payload, bound)
-        except (PyHPKEError, ValueError):
-            return ReportError.HPKE_DECRYPT_ERROR
-        try:
-            return Input.of(message)
+            return Input.of(found)
         except ValueError:
             return ReportError.INVALID_MESSAGE
+
+    def unsealed(self, message: Ciphertext, info: bytes, bound: bytes) -> bytes | ReportError:
+        """SECRET: what was sealed to one of the keys, or why it is none."""
+        key = self.each.get(message.config)
+        if key is None:
+            return ReportError.OUTDATED_CONFIG
+        try:
+            own = KEMKey.from_pyca_cryptography_key(key)
+            context = _SUITE.create_recipient_context(message.encapsulated, own, info)
+            return bytes(context.open(message.payload, bound))
+        except (PyHPKEError, ValueError):
+            return ReportError.HPKE_DECRYPT_ERROR
 
 
 def _raw(key: X25519PublicKey) -> bytes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from enum import Enum
-from functools import partial
+from functools import partial, reduce
 from hashlib import sha256
 from itertools import groupby
+from operator import xor
 from typing import Any, NamedTuple
 
 import sqlalchemy as sql
@@ -18,7 +19,7 @@ from dpcurves.ledger.chain import alone
 from ..database import ServerDatabase, keys, number, numbered, octets, texts
 from ..group_commit import GroupCommit
 from ..messages import ProtocolAborted
-from .report_set import MOST_REPORTS, Earlier, Listing, ReportSet
+from .report_set import EACH, MOST_REPORTS, Earlier, Listing, ReportSet, Rising, Summary, beginning, parts_of, runs
 
 METADATA = sql.MetaData()
 TASKS = Table(
@@ -168,7 +169,8 @@ class Store:
 
     def __init__(self, url: str, who: str = "") -> None:
         self._database = ServerDatabase(url, who, METADATA)
-        self._uploads = GroupCommit(self._add_all, lambda upload: len(upload.offer.reports), MOST_REPORTS)
+        weight = lambda upload: len(upload.offer.reports)  # noqa: E731
+        self._uploads = GroupCommit(self._add_all, weight, MOST_REPORTS, self._database.rest)
 
     def begin(self, task: str) -> None:
         """Create the row of a task, if it is new."""
@@ -201,13 +203,21 @@ class Store:
         def work(connection: Connection) -> list[int | Exception]:
             outcomes: list[int | Exception] = []
             for task, some in groupby(uploads, key=lambda each: each.task):
-                lock(connection, task)
-                state = standing_of(connection, task).state
+                state = TaskState(connection.execute(_STATE, {"of": task}).scalar_one())
                 for together in [list(alike) for _, alike in groupby(some, key=_is_alone)]:
                     outcomes += _refused_in(state, together) or _added(connection, task, together)
             return outcomes
 
-        return self._database.write(work)
+        return self._database.write_often(work)
+
+    def checksum(self, task: str) -> bytes:
+        """Exclusive or of the hashes of all reports' ids, as the DAP draft compares batches."""
+
+        def work(connection: Connection) -> int:
+            found = (int.from_bytes(sha256(one).digest()) for one, _ in _rising(connection, task))
+            return reduce(xor, found, 0)
+
+        return self._database.read(work).to_bytes(32)
 
     def owners(self, task: str) -> int:
         """Number of owners who have sent reports; once the task is closed, reports that count."""
@@ -247,17 +257,36 @@ class Store:
 
         return self._database.write(work)
 
-    def freeze(self, task: str, attempt: str) -> tuple[Standing, Listing]:
-        """Take no reports as long as this attempt to close lasts, unless the task is closed; and the reports here."""
+    def freeze(self, task: str, attempt: str) -> Standing:
+        """Take no reports as long as this attempt to close lasts, unless the task is closed."""
 
-        def work(connection: Connection) -> tuple[Standing, Listing]:
+        def work(connection: Connection) -> Standing:
             lock(connection, task)
             standing = standing_of(connection, task)
             if standing.state is not TaskState.CLOSED:
                 write_of(connection, task, state=TaskState.FROZEN.value, attempt=attempt)
-            return standing, _listing(connection, task)
+            return standing
 
         return self._database.write(work)
+
+    def summary(self, task: str, bits: int) -> Summary:
+        """Hashes of parts of all reports stored at a moment, parted by so many bits of their ids."""
+        return self._database.read(lambda connection: Summary.of(task, _rising(connection, task), bits))
+
+    def listed(self, task: str, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
+        """Listings of some parts of the reports stored, by the numbers of the parts: ids and digests, ids rising."""
+
+        def work(connection: Connection) -> dict[int, bytes]:
+            found = dict.fromkeys(parts, b"")
+            for first, last in runs(parts):
+                few = min(AT_ONCE, 2 * EACH * (last - first + 1))
+                for part, some in parts_of(_rising(connection, task, beginning(first, bits), few), bits):
+                    if part > last:
+                        break
+                    found[part] = b"".join(map(b"".join, some))
+            return found
+
+        return self._database.read(work)
 
     def thaw(self, task: str, attempt: str | None) -> None:
         """Take reports again, if it was for this attempt that none were taken."""
@@ -270,12 +299,12 @@ class Store:
 
         self._database.write(work)
 
-    def decide(self, task: str, decide: Callable[[Listing], Decision], attempt: str | None = None) -> None:
+    def decide(self, task: str, decide: Callable[[Rising, int], Decision], attempt: str | None = None) -> None:
         """Write down what is decided of the reports that are here, once, and forget the others.
 
         Args:
             task: Which.
-            decide: Function that decides on the set of reports.
+            decide: Function that decides on the set of reports, from those here and how many they are.
             attempt: Under which it is decided, if here; None: it was, at the other server.
 
         Raises:
@@ -287,14 +316,13 @@ class Store:
             standing = standing_of(connection, task)
             if attempt not in (None, standing.attempt):
                 raise ProtocolAborted("task", "this attempt to close it was given up; close it again", 409)
-            (ids, name), commitments = decide(_listing(connection, task))
+            (name, reports, gone), commitments = decide(partial(_rising, connection, task), standing.reports)
             if standing.state is TaskState.CLOSED and (standing.set, standing.commitments) != (name, commitments):
                 raise ProtocolAborted("reports", "another set of them, or other noise, was agreed on before", 409)
-            counted, kept = frozenset(ids), select(REPORTS.c.number, REPORTS.c.id).where(REPORTS.c.task == task)
-            others = [{"gone": row.number} for row in connection.execute(kept) if row.id not in counted]
-            if others:
-                connection.execute(delete(REPORTS).where(REPORTS.c.number == sql.bindparam("gone")), others)
-            facts = {"set": name, "reports": len(ids), "commitments": " ".join(commitments)}
+            if gone:
+                others = REPORTS.c.task == task, REPORTS.c.id == sql.bindparam("gone")
+                connection.execute(delete(REPORTS).where(*others), [{"gone": one} for one in gone])
+            facts = {"set": name, "reports": reports, "commitments": " ".join(commitments)}
             write_of(connection, task, state=TaskState.CLOSED.value, attempt=None, **facts)
 
         self._database.write(work)
@@ -377,6 +405,19 @@ class Store:
         return self._database.read(work)
 
 
+# What is asked of uploads: put together once, for that takes longer than to be asked.
+_OF: sql.BindParameter[str] = sql.bindparam("of")
+_STATE = select(TASKS.c.state).where(TASKS.c.task == _OF).with_for_update()  # the row is locked, as by `lock`
+_BOUND = select(CONTRIBUTIONS.c.owner, CONTRIBUTIONS.c.contribution, CONTRIBUTIONS.c.reports).where(
+    CONTRIBUTIONS.c.task == _OF, CONTRIBUTIONS.c.owner.in_(sql.bindparam("owners", expanding=True))
+)
+_KNOWN = select(REPORTS.c.id, REPORTS.c.owner).where(
+    REPORTS.c.task == _OF, REPORTS.c.id.in_(sql.bindparam("ids", expanding=True))
+)
+_KEEP, _BIND = insert(REPORTS), insert(CONTRIBUTIONS)
+_MORE = update(TASKS).where(TASKS.c.task == _OF).values(reports=TASKS.c.reports + sql.bindparam("more"))
+
+
 def _is_alone(upload: Upload) -> int:
     """Key by which uploads are written together: those that may take the place of others come one by one."""
     return id(upload) if upload.offer.earlier is Earlier.GIVES_WAY else 0
@@ -392,14 +433,10 @@ def _refused_in(state: TaskState, uploads: Sequence[Upload]) -> list[Exception]:
 def _added(connection: Connection, task: str, uploads: Sequence[Upload]) -> list[int | Exception]:
     """Outcomes of uploads to a task that is locked and open, in a few statements however many they are."""
     owners, ids = {each.offer.owner for each in uploads}, {one.id for each in uploads for one in each.offer.reports}
-    columns = CONTRIBUTIONS.c.owner, CONTRIBUTIONS.c.contribution, CONTRIBUTIONS.c.reports
-    theirs = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner.in_(owners)
-    bound = connection.execute(select(*columns).where(*theirs))
-    before = {row.owner: _Bound(row.contribution, int(row.reports)) for row in bound}
-    found = connection.execute(
-        select(REPORTS.c.id, REPORTS.c.owner).where(REPORTS.c.task == task, REPORTS.c.id.in_(ids))
-    )
-    known, after = {row.id: row.owner for row in found}, dict(before)
+    bound = connection.execute(_BOUND, {"of": task, "owners": list(owners)})
+    before = {owner: _Bound(contribution, reports) for owner, contribution, reports in bound}
+    found = connection.execute(_KNOWN, {"of": task, "ids": list(ids)})
+    known, after = {one: owner for one, owner in found}, dict(before)
     outcomes, rows = list[int | Exception](), list[dict[str, object]]()
     for _, most, offer in uploads:
         old = after.get(offer.owner, _Bound(offer.contribution, 0))
@@ -440,10 +477,10 @@ def _write_down(
 ) -> None:
     """Insert reports, and write what tickets are bound to now."""
     if rows:
-        connection.execute(insert(REPORTS), rows)
+        connection.execute(_KEEP, rows)
     first = [{"task": task, "owner": owner, **after[owner]._asdict()} for owner in after.keys() - before.keys()]
     if first:
-        connection.execute(insert(CONTRIBUTIONS), first)
+        connection.execute(_BIND, first)
     changed = [owner for owner, was in before.items() if after[owner] != was]
     if changed:
         ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == sql.bindparam("whose")
@@ -452,7 +489,7 @@ def _write_down(
         )
     more = sum(one.reports for one in after.values()) - sum(one.reports for one in before.values())
     if more:
-        write_of(connection, task, reports=TASKS.c.reports + more)
+        connection.execute(_MORE, {"of": task, "more": more})
 
 
 def _part(connection: Connection, task: str, last: bytes, size: int) -> Sequence[Any]:
@@ -460,6 +497,22 @@ def _part(connection: Connection, task: str, last: bytes, size: int) -> Sequence
     columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
     after = select(*columns).where(REPORTS.c.task == task, REPORTS.c.id > last)
     return connection.execute(after.order_by(REPORTS.c.id).limit(size)).all()
+
+
+AT_ONCE = 4096
+"""Reports whose ids and digests are read together."""
+
+
+def _rising(connection: Connection, task: str, first: bytes = b"", few: int = AT_ONCE) -> Iterator[tuple[bytes, bytes]]:
+    """Ids and digests of all reports from the `first` id on, ids rising, a few at a time."""
+    columns, found = (REPORTS.c.id, REPORTS.c.digest), REPORTS.c.id >= first
+    while True:
+        page = select(*columns).where(REPORTS.c.task == task, found).order_by(REPORTS.c.id).limit(few)
+        rows = connection.execute(page).all()
+        yield from ((one, digest) for one, digest in rows)
+        if len(rows) < few:
+            return
+        found = REPORTS.c.id > rows[-1].id
 
 
 def _listing(connection: Connection, task: str) -> Listing:
