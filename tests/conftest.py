@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+# Before NumPy is imported, here and in processes that tests start: idle threads of BLAS spin.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 NewDatabase = Callable[[], str]
 settings.register_profile("dpcurves", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("dpcurves")
@@ -24,12 +26,13 @@ collect_ignore = ["two_servers/warmed.py", "conftest.py"]
 
 LONGEST = (
     "checks/test_checks.py", "test_docs.py", "curves/test_coverage.py", "forecasts/test_expected_errors.py",
-    "audit/test_deployments.py", "feed/test_crashes.py", "server/test_browser.py", "ledger/test_ledger_races.py",
+    "audit/test_deployments.py", "audit/test_commands.py", "feed/test_crashes.py", "server/test_browser.py",
+    "ledger/test_ledger_races.py",
     "arguments/test_nothing_paid_for_nothing.py", "server/test_queue.py", "server/test_remote.py",
     "parties/test_relay.py", "cli/test_cli_page.py", "two_servers/test_faults.py", "two_servers/test_servers.py",
     "sites/test_processes.py", "two_servers/test_counts.py", "curves/test_roc.py", "curves/test_unbounded.py",
     "test_versions.py", "server/test_studio.py", "engines/test_conformance.py", "test_architecture.py",
-    "two_servers/test_answer_proofs.py", "test_package.py", "test_compiled.py",
+    "two_servers/test_answer_proofs.py", "test_package.py", "test_gallery.py", "test_compiled.py",
 )  # fmt: skip
 """Files that take longest, by a processor or by waiting: they begin first, lest one keeps one worker busy at last."""
 TESTS = Path(__file__).parent
@@ -42,9 +45,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what collection made: it would read millions of objects again and again."""
+    """Let the garbage collector pass over what collection made, and come less often: it reads all that lives."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_sessionfinish() -> None:

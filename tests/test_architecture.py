@@ -218,12 +218,16 @@ def test_nobody_asks_which_law_it_is_but_the_files_of_laws() -> None:
     assert {file for file in asking if not file.startswith("laws/")} <= homes
 
 
+RELATIVE = re.compile(r"""["'](?:Of|As|The same) """)
+
+
 def test_no_docstring_leaves_its_subject_out() -> None:
     """A docstring begins with a verb or a noun, never with Of, As or The same."""
     everywhere = (
         file
         for room in ("src", "tests", "benchmarks", "papers", "demo", "docs")
         for file in (ROOT / room).rglob("*.py")
+        if RELATIVE.search(file.read_text(encoding="utf-8"))  # few are parsed
     )
     short = {
         f"{file.relative_to(ROOT)}:{node.lineno}"

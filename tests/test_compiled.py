@@ -30,13 +30,13 @@ def test_a_compiled_loop_does_what_it_says() -> None:
     assert total.__doc__ == "Adds up."
 
 
-KINDS = ("f8", "f4", "i8", "i4", "i2", "i1", "f8", "f4")
-"""What arrays are of; the last two hold each second number of another one."""
+KINDS = ("f8", "f4", "i8", "f8")
+"""What arrays are of; the last one holds each second number of another one."""
 
 
 def part_of_a_change(number: int) -> float:
     numbers = np.arange(1, 17).astype(KINDS[number])
-    numbers = numbers[:8] if number < 6 else numbers[::2]
+    numbers = numbers[:8] if number < 3 else numbers[::2]
     return float(interior_point._reach(numbers, -2 * numbers))
 
 
@@ -59,12 +59,12 @@ def read_again(number: int) -> None:
     assert part_of_a_change(number) == 0.5
 
 
-def test_eight_processes_that_compile_a_loop_for_arrays_of_eight_types_keep_each_apart(
+def test_processes_that_compile_a_loop_for_arrays_of_several_types_at_once_keep_each_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
-    at_once(compile_at_once, str(tmp_path))
-    at_once(read_again)
+    at_once(compile_at_once, str(tmp_path), count=len(KINDS))
+    at_once(read_again, count=len(KINDS))
 
 
 def test_where_nothing_may_be_written_loops_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def connected(called: ssl.SSLContext, calls: ssl.SSLContext) -> Iterator[list[An
 
     def end(raw: socket.socket, made: ssl.SSLContext) -> Any:
         try:
-            return Connection.over(raw, made, NAME, patience=10)
+            return Connection.over(raw, made, NAME, patience=60)
         except ProtocolAborted as error:
             return error
 
