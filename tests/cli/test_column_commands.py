@@ -113,7 +113,16 @@ def test_count_sum_and_variance_are_asked_alone(run: Run, parquet: Path) -> None
 def test_a_histogram_is_shown_with_its_face_below(run: Run, parquet: Path) -> None:
     result = run("histogram", parquet, "--column", "delay", "--grid", "-100:300:8", *ONE)
     assert result.exit_code == 0, result.output
-    for words in ("left", "right", "count", "epsilon 1", "replace-one", "each record", "one curator", "mechanism: "):
+    for words in (
+        "left",
+        "right",
+        "count",
+        "epsilon 1",
+        "replace-one",
+        "each record",
+        "a trusted curator",
+        "mechanism: ",
+    ):
         assert words in result.stdout
     assert "is not added up with that of other calls" in result.stderr
 

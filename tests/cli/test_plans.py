@@ -43,7 +43,7 @@ def test_a_plan_names_price_error_and_mechanism_of_every_turn(run: Run, kind: st
         "mean": 3,
         "variance": 4,
     }.get(kind, 1)
-    assert result.stdout.count("a trusted curator: ") == turns
+    assert result.stdout.count("curator: ") == turns
 
 
 def test_the_number_of_units_is_needed_where_it_is_public(run: Run) -> None:
@@ -110,10 +110,10 @@ def test_a_plan_of_bounds_says_how_many_records_they_may_miss(run: Run) -> None:
 def test_a_plan_shows_the_turns_that_a_hint_chooses(run: Run) -> None:
     grid = ("plan", "cdf", "--grid", "0:100:1024", *TERMS[:-2])
     looking = run(*grid, "--units", "10000")
-    assert looking.stdout.count("a trusted curator: ") == 3
+    assert looking.stdout.count("curator: ") == 3
     assert "supposes that records are spread evenly" in " ".join(looking.stdout.split())
     counted = run(*grid, "--units", "10000", "--hint", "atoms")
-    assert counted.stdout.count("a trusted curator: ") == 1
+    assert counted.stdout.count("curator: ") == 1
     assert "said to have atoms" in counted.stdout
     wrong = run(*grid, "--units", "10000", "--hint", "flat")
     assert "hint: spread or peaked or atoms is needed, got 'flat'" in wrong.stderr

@@ -143,7 +143,10 @@ def test_both_classes_of_a_score_are_counted(pair: Federation) -> None:
 def test_the_servers_are_asked_all_that_a_file_is_asked_along_a_grid(pair: Federation, tmp_path: Path) -> None:
     """Kind and form of the answer are those of one curator, and each has a picture."""
     file = csv_of(TABLE, tmp_path)
-    price, words = ("--epsilon", "10", "--adjacency", "replace-one"), {"classes": ("--label", "late", "--score", "x")}
+    price, words = (
+        ("--epsilon", "10", "--adjacency", "replace-one"),
+        {"classes": ("--label", "late", "--neg-label", "0", "--score", "x")},
+    )
     ask: Any = get_command(APP)
     ask, tried = ask.commands["ask"], set()
     for kind, task, said, more in (
@@ -152,7 +155,7 @@ def test_the_servers_are_asked_all_that_a_file_is_asked_along_a_grid(pair: Feder
         ("histogram", "cells", ("--column", "x"), ()),
         ("cdf", "wards", ("--column", "x", "--by", "ward=a,b,c"), ()),
         ("histogram", "wards", ("--column", "x", "--by", "ward=a,b,c"), ()),
-        ("survival", "apart", ("--time", "x", "--event", "late"), ()),
+        ("survival", "apart", ("--time", "x", "--event", "late", "--censored", "0"), ()),
         ("incidence", "kinds", ("--time", "x", "--event", "kind", "--causes", "1,2"), ()),
         ("scores", "classes", words["classes"], ("--show", "roc")),
         ("roc", "classes", words["classes"], ("--model", "ours")),
@@ -176,14 +179,16 @@ def test_the_servers_are_asked_all_that_a_file_is_asked_along_a_grid(pair: Feder
 
 
 OF_TABLES = (
-    ("model-pair", "pair", "--label", "late", "--first", "near", "--second", "x", "--grid", "0:1:4", "--cells", "4"),
+    ("model-pair", "pair", "--label", "late", "--neg-label", "0", "--first", "near", "--second", "x", "--grid", "0:1:4",
+     "--cells", "4"),
     ("ordered-classes", "order", "--label", "kind", "--classes", "0,1,2", "--score", "x", "--grid", "0:1:4"),
-    ("uplift", "gain", "--treatment", "mailed", "--outcome", "late", "--score", "x", "--grid", "0:1:4"),
+    ("uplift", "gain", "--treatment", "mailed", "--untreated", "0", "--outcome", "late", "--bad", "0", "--score", "x",
+     "--grid", "0:1:4"),
     ("predicted-observed", "both", "--predicted", "near", "--observed", "x", "--grid", "0:1:4", "--observed-grid",
      "0:1:4"),
     ("between-looks", "looks", "--last", "near", "--first", "x", "--grid", "0:1:4"),
-    ("survival-model", "horizon", "--time", "near", "--event", "late", "--score", "x", "--times", "0:1:4", "--scores",
-     "0:1:4", "--groups", "2"),
+    ("survival-model", "horizon", "--time", "near", "--event", "late", "--censored", "0", "--score", "x", "--times",
+     "0:1:4", "--scores", "0:1:4", "--groups", "2"),
     ("quantile-forecasts", "error", "--errors", "x", "--quantiles", "0.5", "--grid", "0:1:4"),
 )  # fmt: skip
 """Questions about several columns in the words in which a file is asked, and the tasks that count their tables."""

@@ -46,13 +46,8 @@ def footer(privacy: PrivacyStatement) -> str:
 
 
 def trusted(privacy: PrivacyStatement) -> str:
-    """The trust model as people read it."""
-    return of_curator(privacy.trust)
-
-
-def of_curator(words: str) -> str:
-    """Words that call whoever holds all records a trusted curator, as the field does."""
-    return re.sub(r"^one curator\b", "a trusted curator", words)
+    """The trust model as people read it: whoever holds all records is called a trusted curator."""
+    return re.sub(r"^one curator\b", "a trusted curator", privacy.trust)
 
 
 def mechanism_of(made_by: str) -> str:
@@ -61,8 +56,9 @@ def mechanism_of(made_by: str) -> str:
     >>> mechanism_of("partition of 6, 27 and 100 intervals; partition of 7 intervals")
     'hierarchical counts of 6, 27 and 100 intervals; counts of 7 intervals'
     """
-    nested = re.sub(r"partition of (?=[\d, ]+ and \d+ intervals)", "hierarchical counts of ", of_curator(made_by))
-    return re.sub(r"partition of (?=\d+ intervals)", "counts of ", nested)
+    nested = re.sub(r"partition of (?=[\d, ]+ and \d+ intervals)", "hierarchical counts of ", made_by)
+    counted = re.sub(r"partition of (?=\d+ intervals)", "counts of ", nested)
+    return re.sub(r"^one curator\b", "curator", counted)
 
 
 # Spent budgets, in words that are ready to be shown.
