@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,17 @@ def test_one_command_gives_price_curve_and_a_band_that_holds(
         assert np.abs(curve.y - truth).max() < 0.05
         assert float((upper - lower)[curve.prefixes.shown].mean()) < 0.15
     assert any(held)
+
+
+@pytest.mark.parametrize("word", ["cdf", "quantiles", "histogram"])
+def test_that_a_file_without_types_has_dates_is_for_the_asker_to_say(run: Run, strange: Path, word: str) -> None:
+    more = ("--grid", "auto") if word == "histogram" else ()
+    warned = run(word, strange, "--column", "day", *more, *ONE)
+    assert warned.output.index("declares no types") < warned.output.index("mechanism"), warned.output
+    declared = run(word, strange, "--column", "day", "--measured-in", "date", *more, *ONE)
+    assert declared.exit_code == 0
+    assert "declares no types" not in declared.output
+    assert re.search(r"\b20\d\d-\d\d-\d\d\b", declared.output)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,10 @@ INTRODUCTION = (
     "for the noise alone, those for the population for sampling, too."
 )
 FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and is not added up with that of other calls"
+UNTYPED = (
+    "a CSV file declares no types: dates in it count as days since 1970, and are shown as such without "
+    "--measured-in date"
+)
 
 # Delivery of a curve to files and the terminal: a failure of one output does not prevent the others.
 
@@ -159,11 +163,14 @@ class Terms:
 
             rows = None if session.unit.is_bounded else self.promise.rows()
             bounded = session.unit.is_bounded or rows is not None
-            if getattr(question, "is_told_before", False) or loss.delta or not bounded:
+            is_told = getattr(question, "is_told_before", False)
+            if is_told or loss.delta or not bounded:
                 plans = session.plan(question, loss, rows_per_unit=rows)
                 session.require(plans)
                 for note in plans.notes:
                     tell(note)
+            if getattr(question, "measured_in", None) == "" and is_told and not self.source.has_types:
+                tell(UNTYPED)
             with counting("counting"), quietly():
                 curve = session.ask(question, loss, request, rows_per_unit=rows)
             with charged_under(request), delivering() as part:

@@ -218,7 +218,13 @@ def _quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:
 
 def _places(curve: Histogram, at: NDArray[Any]) -> dict[str, ArrayLike]:
     """Edges of cells or of merged cells; for declared values, each value, or the first and last value merged."""
+    from ..display import numeral
+    from ..display.numerals import dated, is_dated
+
     values = curve.grid.values
+    if values is None and is_dated(curve.label):
+        edges = [dated(x, curve.label) or numeral(x) for x in curve.x[at].tolist()]
+        return {"left": edges[:-1], "right": edges[1:]}
     if values is None:
         return {"left": curve.x[at[:-1]], "right": curve.x[at[1:]]}
     first, last = values[at[:-1]], values[at[1:] - 1]

@@ -464,6 +464,11 @@ class SourceOptions:
         """True if the table is a file."""
         return not self.data.startswith(ENGINES)
 
+    @property
+    def has_types(self) -> bool:
+        """True if the table declares the types of its columns: all but CSV does."""
+        return not self.is_file or self.data.lower().endswith(".parquet")
+
     def records(self) -> object:
         """Data source for a session: the file's name, or the table of an engine."""
         if self.is_file:

@@ -77,8 +77,9 @@ first one: nothing is known of where in a decade records lie."""
 FEWEST_TURNS, MOST_TURNS = 3, len(FIRST) + len(MOSTLY) + 2
 FAINT = 5.0
 """Deviations of its noise that the largest count of the first look has at least, or it is repeated."""
-WELL_SEEN = 100.0
-"""Deviations of the noise of the finest look that its records are, from which on all of these are taken to be known."""
+MANY, WELL_SEEN = 40.0, 100.0
+"""Deviations of the noise of the finest look that records are, from which on coarser looks tell their number; and from
+which on that is estimated from all counts."""
 SEEN, DOUBT = 3.0, 2.0
 """Deviations of its noise from which on a count stands for records, and so many that are taken off an estimate."""
 NEIGHBOURS = (0.25, 0.08, 0.03)
@@ -162,12 +163,15 @@ class Looks:
     def records(self) -> float:
         """The number of records, roughly: the sum of the counts that stand out of the noise.
 
-        Of a finer look fewer stand out: where it shows many records all the same, it is the largest such sum.
+        Of a finer look fewer stand out: coarser ones count where records are many deviations of its noise.
         """
         sizes = sorted({len(turn.measured.levels[0].starts) for turn in self.turns}, reverse=True)
-        looks = (_averaged(self._counted(size)) for size in sizes)
-        finest, *others = (max(float(counts[counts > SEEN * noise].sum()), noise) for counts, noise in looks)
-        return max(finest, *others, 0.0) if finest > WELL_SEEN * self.noise else finest
+        finest, *others = (_averaged(self._counted(size)) for size in sizes)
+        seen, noise = _above(*finest, SEEN), finest[1]
+        if seen > WELL_SEEN * noise:
+            return max(seen, *(_above(*each, SEEN) for each in others), 0.0)
+        coarse = max((_above(*each, FAINT) for each in others), default=0.0)
+        return max(seen, noise, coarse if coarse > MANY * noise else 0.0)
 
     @property
     def wide(self) -> NDArray[np.bool_]:
@@ -223,6 +227,10 @@ class Looks:
     def halved(self) -> Layout:
         """The tree with the intervals of all these looks, down to single cells."""
         return nested_in(self.turns)
+
+
+def _above(counts: FloatArray, noise: float, deviations: float) -> float:
+    return float(counts[counts > deviations * noise].sum())
 
 
 def _averaged(alike: Sequence[Evidence]) -> tuple[FloatArray, float]:

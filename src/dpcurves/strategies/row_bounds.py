@@ -282,23 +282,37 @@ def _errors_seen(units: FloatArray, growth: NoiseGrowth, counts: _Counts) -> lis
     counts: a bound moves weights from units of many records to those of few, and with these the share.
     """
     sizes, rows = middles(), np.array(bounds(), dtype=np.float64)
-    along, mean = np.log2(sizes), units.mean(axis=0)
-    lever = ((units[:, :, None] * _moved(units)) * along[:, None]).sum(axis=1)  # (paths, bounds)
-    bent, odds = np.zeros_like(lever), []
+    mean = units.mean(axis=0)
+    lever = ((units[:, :, None] * _moved(units)) * np.log2(sizes)[:, None]).sum(axis=1)  # (paths, bounds)
+    bent, clear = np.zeros_like(lever), 0.0
     for number, below in enumerate(np.cumsum(counts.table, axis=1).T[:-1], start=1):
-        variance = number * counts.noise.variance + np.maximum(mean, 1.0) / 4
-        weights = np.where(mean > 1 / 2, mean**2 / variance, 0.0)
-        share = below / np.maximum(mean, 1.0)
-        apart = along - weights @ along / max(float(weights.sum()), TINY)
-        known = max(float(weights @ apart**2), TINY)
-        slope, kept = float((weights * apart) @ share) / known, STEEP**2 / (1 / known + STEEP**2)
+        slope, variance = _slope(below, mean, number * counts.noise.variance)
+        kept = STEEP**2 / (variance + STEEP**2)
         bent += ((slope * kept) ** 2 + STEEP**2 * (1 - kept)) / counts.cells * lever**2
-        odds.append((log(1 - kept) + slope**2 * known * kept) / 2)
-    related = 1 / (1 + exp(min(-float(np.mean(odds)), MOST_ODDS)) * UNRELATED / (1 - UNRELATED))
+    for inside in counts.table.T:  # of which the noises are independent
+        slope, variance = _slope(inside, mean, counts.noise.variance)
+        kept = STEEP**2 / (variance + STEEP**2)
+        clear += (log(1 - kept) + slope**2 / variance * kept) / 2
+    related = 1 / (1 + exp(min(-clear, MOST_ODDS)) * UNRELATED / (1 - UNRELATED))
     used = units @ np.minimum(sizes[:, None], rows) / np.maximum((units @ sizes)[:, None], 1)
     far = (APART * (1 - used)) ** 2
     ways = (1 - related, far), (related, far + bent)
     return [(chance, np.sqrt(each + more)) for each in _of_shares(units, growth) for chance, more in ways]
+
+
+def _slope(inside: FloatArray, units: FloatArray, noise: float) -> tuple[float, float]:
+    """By how much the share of units inside cells of values rises as the number of records doubles, and its variance.
+
+    Args:
+        inside: Noisy counts of units of each size.
+        units: How many there are of each size, about.
+        noise: The variance of the noise of each count.
+    """
+    along, variance = np.log2(middles()), noise + np.maximum(units, 1.0) / 4
+    weights = np.where(units > 1 / 2, units**2 / variance, 0.0)
+    apart = along - weights @ along / max(float(weights.sum()), TINY)
+    known = max(float(weights @ apart**2), TINY)
+    return float((weights * apart) @ (inside / np.maximum(units, 1.0))) / known, 1 / known
 
 
 def _reach(noise: Noise, added: int, error: float) -> float:
