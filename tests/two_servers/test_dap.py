@@ -149,7 +149,7 @@ def analysts(pair: Federation, task: Task) -> list[str]:
 
 
 def test_an_analyst_collects_by_the_drafts_messages_what_it_is_answered(pair: Federation) -> None:
-    """The same numbers, with the same noise: whoever asks how, nothing is released twice."""
+    """Numbers and noise are the same: whoever asks how, nothing is released twice."""
     task = pair.tasks["collected"]
     made = client(pair, task)
     pair.contribute(task, {"x": X})

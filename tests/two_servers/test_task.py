@@ -221,7 +221,7 @@ def test_the_statement_says_what_is_promised_and_what_is_assumed() -> None:
 
 
 def test_reports_count_that_both_servers_have_with_the_same_public_half() -> None:
-    """Of two sets of 500 reports that differ here and there: what is left is their intersection, by few listings."""
+    """Two sets of 500 reports differ here and there: what is left is their intersection."""
     stream, task = Random(1), "0" * 64
     both = {stream.randbytes(16): stream.randbytes(16) for _ in range(490)}
     ours, theirs = ({**both, **{stream.randbytes(16): b"d" * 16 for _ in range(6)}} for _ in range(2))

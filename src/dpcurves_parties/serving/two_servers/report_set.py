@@ -247,7 +247,7 @@ def common(task: str, rising: Rising, expected: int, theirs: Summary, listed: Ma
     """The reports that are at both servers. A report at one server only, or whose halves are not of one, is not.
 
     Args:
-        task: Of which task.
+        task: Hash of the task.
         rising: The reports here.
         expected: Number of these; with another one it takes longer.
         theirs: Hashes of the parts of the other server's reports.
