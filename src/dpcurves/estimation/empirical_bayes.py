@@ -368,8 +368,11 @@ class Splits:
         """
         kept = np.ones(self.layout.nodes, dtype=np.bool_)
         for parent, left, right, _ in self.layout.halvings:
-            clear = self.counts[[left, right]] > doubts * np.sqrt(self.variance[parent])
-            kept[[left, right]] = kept[parent] & (clear | ~clear.any(axis=0))
+            least = doubts * np.sqrt(self.variance[parent])
+            clear = [self.counts[half] > least for half in (left, right)]
+            neither = ~(clear[0] | clear[1])
+            for half, own in zip((left, right), clear, strict=True):
+                kept[half] = kept[parent] & (own | neither)
         return np.where(kept, self.counts, 0.0)
 
 
