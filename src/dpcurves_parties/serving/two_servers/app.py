@@ -307,6 +307,7 @@ class Aggregator:
         services = self.services()
         for service in services.values():
             service.warm()
+            len(service.task.bearers)  # worked out here: of a million tickets it takes a second, which nobody waits for
         others = [task.servers[1 - self.party].certificate for task in self.tasks]
         own = self._identities()[0]
         context = proving(own.certificate, own.proof, others)
