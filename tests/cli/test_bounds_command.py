@@ -31,7 +31,7 @@ def test_one_column_has_an_interval(run: Run, parquet: Path, tmp_path: Path) -> 
 
 def test_a_bound_that_is_the_widest_tried_says_so(run: Run, parquet: Path) -> None:
     shown = run("bounds", parquet, "--column", "delay", "--smallest", "1e-20", "--coverage", "0.9", *ASKED[-4:])
-    assert "delay: covers perhaps less than 90%, for these records; no interval seemed wide enough" in shown.stdout
+    assert "delay: covers perhaps less than 90% of these records; no interval seemed wide enough" in shown.stdout
 
 
 def test_two_columns_have_half_of_the_loss_each(run: Run, parquet: Path, tmp_path: Path) -> None:

@@ -11,10 +11,23 @@ import dpcurves as dp
 KEPT = Path(__file__).resolve().parents[2] / "r" / "inst" / "extdata"
 
 
+def _short(field: str) -> str:
+    """Nine digits of each number: the last ones depend on the processor and on how many threads add up."""
+    return "\n".join(f"{float(part):.9g}" if _is_number(part) else part for part in field.splitlines())
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return bool(text) and float(text) == float(text)
+    except ValueError:
+        return False
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in KEPT.glob("*.json")))
 def test_results_that_r_reads_are_read_here_and_have_the_columns_of_their_csv(name: str) -> None:
     found = dp.read(KEPT / f"{name}.json")
     table = KEPT / f"{name}.csv"
     if table.exists():
-        assert found.csv_text(level=0.95, population=True) == table.read_bytes().decode()
+        fields = found.csv_text(level=0.95, population=True).split(","), table.read_bytes().decode().split(",")
+        assert [_short(field) for field in fields[0]] == [_short(field) for field in fields[1]]
     assert found.privacy.seeded

@@ -163,7 +163,7 @@ class Looks:
     def records(self) -> float:
         """The number of records, roughly: the sum of the counts that stand out of the noise.
 
-        Of a finer look fewer stand out: coarser ones count where records are many deviations of its noise.
+        Fewer stand out of a finer look: coarser ones count where records are many deviations of its noise.
         """
         sizes = sorted({len(turn.measured.levels[0].starts) for turn in self.turns}, reverse=True)
         finest, *others = (_averaged(self._counted(size)) for size in sizes)
