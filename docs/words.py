@@ -18,7 +18,10 @@ MOST = 60_000
 REFERENCE = ("api.md", "api/", "commands/", "errors.md", "notation.md", "trust_questions.md")
 PAPERS = ("papers.md", "papers/")
 ERRATA = ("errata.md",)
-PROOFS = ("audit_peers.md", "comparison_functions.md", "wire.md", "intervals.md", "coverage.md", "expected_errors.md")
+PROOFS = (
+    "audit_peers.md", "comparison_functions.md", "wire.md", "intervals.md", "coverage.md", "expected_errors.md",
+    "exercises/",
+)  # fmt: skip
 APART = {"reference": REFERENCE, "papers": PAPERS, "errata": ERRATA, "proofs and evidence": PROOFS}
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 MARKUP = re.compile(r"<[^>\n]*>|^---$.*?^---$", re.MULTILINE | re.DOTALL)
