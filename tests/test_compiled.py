@@ -31,7 +31,7 @@ def test_a_compiled_loop_does_what_it_says() -> None:
 
 
 KINDS = ("f8", "f4", "i8", "f8")
-"""What arrays are of; the last one holds each second number of another one."""
+"""Element types of the arrays; the last array is strided."""
 
 
 def part_of_a_change(number: int) -> float:

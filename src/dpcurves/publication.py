@@ -20,10 +20,6 @@ from .curves.result import Released, curve_from_json
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 PAGE, WORDS, METHODS, CITATION, SUMS = "index.html", "PRIVACY.txt", "METHODS.txt", "CITATION.cff", "SHA256SUMS"
-INTRODUCTION = (
-    "Every number on this page was read from noisy counts; none is that of a single record. Intervals for these "
-    "records allow for the noise alone, those for the population for sampling, too."
-)
 CHANGED = MappingProxyType({"replace-one": "replaced", "add-remove": "removed or added"})
 """Words of a kind of adjacency, by its beginning: what may happen to those of one unit."""
 PICTURES = (".svg", ".pdf", ".png")
@@ -100,7 +96,7 @@ def publish(
             display.save_to(picture, drawn, ending, display.PRINTED)
             made[f"{name}{ending}"] = drawn.getvalue()
     statements = {name: result.privacy for name, result in named.items()}
-    made[PAGE] = display.report(title, INTRODUCTION, summaries, ()).encode()
+    made[PAGE] = display.report(title, display.INTRODUCTION, summaries, ()).encode()
     made[WORDS] = (plain_words(named) + "\n").encode()
     made[METHODS] = (methods_paragraph(statements, level) + "\n").encode()
     made[CITATION] = _citation().encode()

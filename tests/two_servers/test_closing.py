@@ -285,7 +285,7 @@ def test_who_is_not_to_be_asked_or_hears_what_is_no_message_refuses(stores: Sequ
 
 
 def is_refused(two: Two, message: bytes) -> bool:
-    """Whether server 1 refuses a decision, or asks for the listing of a part of it; it has written nothing then."""
+    """True if server 1 refuses a decision, or asks for the listing of a part of it; it has written nothing then."""
     try:
         answer = two.servers[1].commit(message)
     except ProtocolAborted:

@@ -49,7 +49,7 @@ def sealed(share: bytes, to: bytes, place: bytes, ephemeral: bytes, bound: bytes
 
 
 def unsealed(message: bytes, own: bytes, place: bytes, bound: bytes = b"") -> bytes:
-    """What was so sealed to a key."""
+    """The message in a ciphertext of `sealed`."""
     key, nonce = _of_message(message[:32], public(own), exchanged(own, message[:32]), place)
     return AESGCM(key).decrypt(nonce, message[32:], bound)
 

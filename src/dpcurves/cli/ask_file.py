@@ -26,15 +26,8 @@ LARGE_FILE = 10**7
 """Octets from which on the size of a file is told."""
 HARDLY = 10_000
 """An epsilon above which noise is 0 nearly always, so that nobody is protected."""
-INTRODUCTION = (
-    "Every number below was read from noisy counts; none is that of a single record. Intervals for these records allow "
-    "for the noise alone, those for the population for sampling, too."
-)
 FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and is not added up with that of other calls"
-UNTYPED = (
-    "a CSV file declares no types: dates in it count as days since 1970, and are shown as such without "
-    "--measured-in date"
-)
+UNTYPED = "a CSV file declares no types: dates are counted in days since 1970; --measured-in date shows them as dates"
 
 # Delivery of a curve to files and the terminal: a failure of one output does not prevent the others.
 
@@ -112,7 +105,7 @@ def _told(view: View[Any], curve: Any) -> Any:
 
 def page_of(drawn: Mapping[str, tuple[Any, Axes]], suppress: float | None = None) -> str:
     """A page of results and their pictures, which needs nothing but itself. It is titled by the first one's name."""
-    from ..display import report, svg_text
+    from ..display import INTRODUCTION, report, svg_text
 
     summaries = [curve.html_with(svg_text(picture), suppress=suppress) for curve, picture in drawn.values()]
     return report(next(iter(drawn)), INTRODUCTION, summaries, ())

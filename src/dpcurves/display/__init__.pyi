@@ -37,7 +37,7 @@ from .curve_json import (
 )
 from .expected import draw_forecast
 from .groups import MOST_TOGETHER, draw_curves, draw_means, draw_small
-from .html import account_summary, html_summary, report, summary_facts
+from .html import INTRODUCTION, account_summary, html_summary, report, summary_facts
 from .numerals import MOST_LABELLED, numeral, numerals, span, standing
 from .office import PRINTED, SUPPRESSED, csv_text, facts_of, hidden, require_workbooks, too_wide, workbook
 from .scores import (
@@ -71,6 +71,7 @@ from .text import (
 )
 
 __all__ = [
+    "INTRODUCTION",
     "LANDSCAPE", "MOST_LABELLED", "MOST_TOGETHER", "POPULATION", "PRINTED", "RECORDS", "SEEDED", "SQUARE",
     "SUPPRESSED", "BalanceReport", "ChargeRow", "CrossedShade", "DrawnArea", "Opened", "RefusalRow", "Region",
     "Shade", "Spender", "account_summary", "allowance_table", "area_rows", "bundle", "check_document", "columns_of",

@@ -11,6 +11,11 @@ from .canvas import renamed
 from .numerals import lettering
 from .text import SEEDED, BalanceReport, RefusalRow, footer, mechanism_of, trusted
 
+INTRODUCTION = (
+    "Every number on this page was read from noisy counts; none is that of a single record. Intervals for these "
+    "records allow for the noise alone, those for the population for sampling, too."
+)
+"""Begins a page of results."""
 STYLE = """<style>
 .dpcurves{margin:0 0 1rem;padding:1rem;border:1px solid rgba(128,128,128,.4);border-radius:8px;max-width:46rem;
  box-sizing:border-box;color:inherit;font:15px/1.5 system-ui,sans-serif;break-inside:avoid}

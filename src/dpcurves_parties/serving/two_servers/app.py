@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from ssl import PEM_cert_to_DER_cert
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -66,10 +66,37 @@ def create_app(services: Mapping[str, AnyService]) -> Starlette:
     front = ServerFront(services)
     handlers: Mapping[str, Handler] = {
         "reports": front.reports, "enrol": front.enrol, "close": front.close, "answers": front.answers,
-        "peer/{what}": front.of_peer, "aggregation_jobs": front.jobs, "collection_jobs": front.collections,
-        "aggregate_shares": front.aggregate_shares,
+        "peer/{what}": front.of_peer, AGGREGATION.path: front.jobs, COLLECTION.path: front.collections,
+        AGGREGATE_SHARE.path: front.aggregate_shares,
     }  # fmt: skip
     return task_app(front.standing, handlers, [Route("/hpke_config", front.configs, methods=["GET"])])
+
+
+class Resource(NamedTuple):
+    """Kind of resource of the DAP draft.
+
+    Attributes:
+        path: The last part of its path.
+        asked: Media type of the message that asks for it.
+        told: Media type of the response.
+        most: Bytes that the message may have.
+        work: Makes the body of the response.
+    """
+
+    path: str
+    asked: str
+    told: str
+    most: int
+    work: Callable[[AnyService, bytes], bytes]
+
+
+AGGREGATION = Resource("aggregation_jobs", JOB, JOB_TOLD, LARGEST_BATCH, lambda service, message: service.job(message))
+COLLECTION = Resource(
+    "collection_jobs", COLLECT, COLLECTED, LARGEST_QUESTION, lambda service, message: service.collect(message)
+)
+AGGREGATE_SHARE = Resource(
+    "aggregate_shares", SHARE, SHARE_TOLD, LARGEST_QUESTION, lambda service, message: service.aggregate_share(message)
+)
 
 
 class ServerFront(TaskFront[AnyService]):
@@ -96,40 +123,37 @@ class ServerFront(TaskFront[AnyService]):
 
     async def jobs(self, task: str, request: Request) -> Response:
         """Respond to the other server, which hands on reports as a leader of the DAP draft."""
-        try:
-            service = self._of_draft(task, request, JOB)
-            _require_peer(service, request)
-            message = await body_of(request, LARGEST_BATCH)
-            answer = await told(lambda: service.job(message), self._others)
-        except ProtocolAborted as error:
-            return problem(error, task)
-        place = {"Location": f"/tasks/{task}/aggregation_jobs/{job_id(message)}"}
-        return Response(answer.body, media_type=JOB_TOLD, headers=place)
+        return await self._made(AGGREGATION, task, request, _require_peer, self._others)
 
     async def collections(self, task: str, request: Request) -> Response:
         """Respond to an analyst who collects as in the DAP draft."""
-        try:
-            service = self._of_draft(task, request, COLLECT)
-            analyst = bearer_of(service.task, request, Role.ANALYST, service.party)
-            self.count(service.task.hash, analyst)
-            message = await body_of(request, LARGEST_QUESTION)
-            answer = await told(lambda: service.collect(message))
-        except ProtocolAborted as error:
-            return problem(error, task)
-        place = {"Location": f"/tasks/{task}/collection_jobs/{job_id(message)}"}
-        return Response(answer.body, media_type=COLLECTED, headers=place)
+        return await self._made(COLLECTION, task, request, self._count_analyst, None)
 
     async def aggregate_shares(self, task: str, request: Request) -> Response:
         """Respond to the leader of the DAP draft, for which an analyst collects."""
+        return await self._made(AGGREGATE_SHARE, task, request, _require_peer, self._others)
+
+    async def _made(
+        self,
+        resource: Resource,
+        task: str,
+        request: Request,
+        require: Callable[[AnyService, Request], None],
+        threads: ThreadPoolExecutor | None,
+    ) -> Response:
+        """Make a resource of the draft for whom `require` lets in: respond with it and its place, or with a problem."""
         try:
-            service = self._of_draft(task, request, SHARE)
-            _require_peer(service, request)
-            message = await body_of(request, LARGEST_QUESTION)
-            answer = await told(lambda: service.aggregate_share(message), self._others)
+            service = self._of_draft(task, request, resource.asked)
+            require(service, request)
+            message = await body_of(request, resource.most)
+            answer = await told(lambda: resource.work(service, message), threads)
         except ProtocolAborted as error:
             return problem(error, task)
-        place = {"Location": f"/tasks/{task}/aggregate_shares/{job_id(message)}"}
-        return Response(answer.body, media_type=SHARE_TOLD, headers=place)
+        place = {"Location": f"/tasks/{task}/{resource.path}/{job_id(message)}"}
+        return Response(answer.body, media_type=resource.told, headers=place)
+
+    def _count_analyst(self, service: AnyService, request: Request) -> None:
+        self.count(service.task.hash, bearer_of(service.task, request, Role.ANALYST, service.party))
 
     def _of_draft(self, task: str, request: Request, kind: str) -> AnyService:
         """The service of the task that is so named in the draft, for a message of a kind."""
