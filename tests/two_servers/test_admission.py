@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import resource
 import socket
+import struct
 from pathlib import Path
 
 import pytest
@@ -143,3 +145,15 @@ def test_a_server_that_crashes_leaves_no_image_of_its_memory(monkeypatch: pytest
     monkeypatch.setattr(resource, "setrlimit", lambda which, limits: set_to.append((which, limits)))
     leave_no_image()
     assert set_to == [(resource.RLIMIT_CORE, (0, 9))]
+
+
+def test_a_connection_that_is_reset_before_its_handshake_leaves_no_socket_open(tmp_path: Path) -> None:
+    context = trusting(Identity.found(tmp_path / "a", "https://127.0.0.1:1").public.certificate)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        raw = socket.create_connection(listening.getsockname())
+        accepted, _ = listening.accept()
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        accepted.close()  # the other end is told at once: RST, as where a process was killed
+        with pytest.raises(ConnectionError):
+            context.wrap_socket(raw, server_hostname="127.0.0.1")
+    gc.collect()  # a socket left open warns here, and warnings are errors

@@ -136,9 +136,23 @@ class Channel:
         return line if isinstance(line, str) else f"{self.who}: {self.place} refused without a word"
 
 
+class ClosedOnReset(ssl.SSLSocket):
+    """A TLS socket that is closed where the other end was lost before the handshake. CPython leaves it open."""
+
+    def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
+        """What has come. Raises `OSError`: nothing can come any more."""
+        try:
+            return super().recv(buflen, flags)
+        except ConnectionError:
+            if self.version() is None:  # `wrap_socket` asks whether something came before the handshake
+                self.close()
+            raise
+
+
 def trusting(certificate: str) -> ssl.SSLContext:
     """Believes a server's own certificate, in PEM, and nobody else. Raises `ValueError`: it is none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.sslsocket_class = ClosedOnReset
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
