@@ -56,7 +56,7 @@ def rehearse(
     """
     loss = require_askable(question, loss).of_one_release()
     model: Planner = trust if trust is not None else Central()
-    budget = QuestionBudget.rehearsing(loss)
+    budget = QuestionBudget.rehearsing(loss, by_turn=getattr(model, "CHARGED_BY_TURN", False))
     plans: list[Plan] = []
 
     def blank(step: Step, allotment: Allotment, known: Adjacency) -> Release:

@@ -229,7 +229,7 @@ class AskedTurn:
             return recalled(plan, turns.pop(0), allotment)
 
         try:
-            budget = QuestionBudget.told(self.request, self.loss)
+            budget = QuestionBudget.told(self.request, self.loss, by_turn=True)
             pay_and_converse(self.question, terms.adjacency, terms.model, budget, reply)
         except _Reached as reached:
             return reached.plan, reached.allotment
@@ -482,7 +482,7 @@ class RemoteFederation:
             answers.append(release.values)
             return replace(release, notes=(LEFT_OUT + ", ".join(absent),)) if absent else release
 
-        budget = QuestionBudget.told(name, loss)
+        budget = QuestionBudget.told(name, loss, by_turn=True)
         curve = pay_and_converse(question, terms.adjacency, terms.model, budget, reply)
         warn_of(curve)
         return curve

@@ -425,7 +425,7 @@ class Federation:
         plans, name = self.plan(question, loss), request if request is not None else secrets.token_hex(16)
         for site in self._sites:
             site.expect(plans, name)
-        budget = QuestionBudget.told(name, loss.of_one_release())
+        budget = QuestionBudget.told(name, loss.of_one_release(), by_turn=True)
 
         def reply(step: Step, allotment: Allotment) -> Release:
             return self._asked(self._terms.turn(step.query, allotment.loss), allotment)

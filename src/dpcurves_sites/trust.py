@@ -123,6 +123,7 @@ class SecureSum:
 
     Attributes:
         INSTEAD: Advice to a caller whose session would open all records.
+        CHARGED_BY_TURN: Each site's ledger charges each turn by itself: see `QuestionBudget`.
         sites: How many there are.
         tolerated: How many may collude with the coordinator, or be left out.
         absent: How many of these may be left out of a sum, if their vectors do not come.
@@ -133,6 +134,7 @@ class SecureSum:
     """
 
     INSTEAD: ClassVar[str] = "sites answer in a federation, as dpcurves federation found makes one"
+    CHARGED_BY_TURN: ClassVar[bool] = True
 
     sites: int = 5
     tolerated: int = 1

@@ -22,6 +22,8 @@ from ..privacy import Neighbours, PrivacyLoss, Unit
 
 
 BILLION = 10**9
+LEAST_ROUNDED = 10**5
+"""Billionths of a turn below which it is not rounded: more than a hundred thousandth of it would be lost."""
 LARGEST_AMOUNT = BILLION * BILLION  # fits a signed integer of 64 bits, with room for one more of the same size
 
 
@@ -171,6 +173,11 @@ class QuestionBudget:
 
     A delta is not shared out: the one step that finds names has all of it.
 
+    Args:
+        grant: What the question may lose.
+        by_turn: Ledgers charge each turn by itself, and round it up. So each is rounded down to whole billionths, and
+            turns together cost no more than the grant. Turns of less than 1e-4 are left as they are.
+
     >>> budget = QuestionBudget(Grant("a", PrivacyLoss.pure(0.3), "flights", 1))
     >>> budget.pay("a tree", Fraction(1, 3)).loss.epsilon
     Fraction(1, 10)
@@ -178,20 +185,21 @@ class QuestionBudget:
     (0, Fraction(2, 3))
     """
 
-    def __init__(self, grant: Grant) -> None:
+    def __init__(self, grant: Grant, *, by_turn: bool = False) -> None:
         self.grant = grant
+        self.by_turn = by_turn
         self.left = Fraction(1)
         self._paid: dict[Hashable, Allotment] = {}
 
     @classmethod
-    def rehearsing(cls, loss: PrivacyLoss) -> QuestionBudget:
+    def rehearsing(cls, loss: PrivacyLoss, *, by_turn: bool = False) -> QuestionBudget:
         """A budget that was not charged, for plans: to compute what a question would cost. No ledger has its grant."""
-        return cls(Grant("rehearsal", loss, "rehearsal", 0))
+        return cls(Grant("rehearsal", loss, "rehearsal", 0), by_turn=by_turn)
 
     @classmethod
-    def told(cls, request: str, loss: PrivacyLoss) -> QuestionBudget:
+    def told(cls, request: str, loss: PrivacyLoss, *, by_turn: bool = False) -> QuestionBudget:
         """A budget that others have charged in their own ledgers: for analysts who receive answers and hold no data."""
-        return cls(Grant(request, loss, "elsewhere", 0))
+        return cls(Grant(request, loss, "elsewhere", 0), by_turn=by_turn)
 
     def pay(self, thing: Hashable, share: Fraction) -> Allotment:
         """Pay for `thing`, or look up what was paid for it.
@@ -204,7 +212,7 @@ class QuestionBudget:
             raise WrongKind("share", f"a Fraction is needed, got {type(share).__name__}")
         if thing not in self._paid and not 0 < share <= self.left:
             raise Refused("share", f"a step asks for share {share} of its question; {self.left} is left")
-        loss = self.grant.loss * share
+        loss = self.grant.loss * (self._whole(share) if self.by_turn else share)
         if self.grant.loss.delta:
             loss = loss.with_delta(self.grant.loss.delta if getattr(thing, "takes_delta", False) else Fraction(0))
         if thing not in self._paid:
@@ -216,6 +224,13 @@ class QuestionBudget:
         if paid.loss != loss:
             raise Refused("share", f"this step was paid for with another share than {share}")
         return paid
+
+    def _whole(self, share: Fraction) -> Fraction:
+        """The largest share, up to this one, that loses whole billionths."""
+        loss = self.grant.loss
+        exact = loss.rho if loss.epsilon is None else loss.epsilon
+        whole = floor(exact * share * BILLION)
+        return share if whole < LEAST_ROUNDED else whole / (exact * BILLION)
 
 
 # The terms of a dataset, fixed before the first question, and the allowances of its projects and their analysts.
