@@ -31,6 +31,9 @@ def read(path: str | Path) -> Released:
     Args:
         path: The file.
 
+    Returns:
+        The result, of the class that wrote it.
+
     Raises:
         OSError: there is no such file.
         ValueError: it holds no released result, or is damaged.
@@ -81,6 +84,13 @@ def publish(
     Raises:
         ValueError: there is no result, a name is no name of a file, or the folder holds other files.
         ImportError: matplotlib is not installed.
+
+    >>> import tempfile, dpcurves as dp
+    >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = publish(curve, folder)
+    >>> "PRIVACY.txt" in [file.name for file in files]
+    True
     """
     named = _named(results)
     made: dict[str, bytes] = {}

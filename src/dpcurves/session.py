@@ -48,6 +48,15 @@ def rehearse(
     The plans, turn by turn; their `notes` should be read before the question is charged. Where no bound of records per
     unit is stated, the first turn finds it, and the others are planned for one record each.
 
+    Args:
+        question: Any question about records.
+        loss: What it may lose.
+        adjacency: Replace-one or add-remove, among a number of units; or without a bound of records per unit.
+        trust: The trust model that answers. None: one curator.
+
+    Returns:
+        The plans, turn by turn, each with its loss, mechanism and error; and `notes`.
+
     >>> import dpcurves as dp
     >>> adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1_000_000)
     >>> (plan,) = dp.rehearse(dp.CdfQuestion("age", dp.Grid(0, 100, cells=1024)), dp.PrivacyLoss.pure(1), adjacency)

@@ -307,6 +307,9 @@ def cdf(
         weight_cap: The public cap on one record's weight; needed with `weight`, and never chosen from the data.
         randomness: Where noise comes from; anything but the operating system is marked on the curve.
 
+    Returns:
+        The curve: edges `x` and shares of records below them `y`, of shape ``(cells + 1,)``, with bands and quantiles.
+
     Formal guarantees: pure `epsilon`, or `rho`-zCDP, under `adjacency`, for each record on its own. This call's ledger
     is in memory: it does not add up with other calls.
 
@@ -345,6 +348,9 @@ def quantiles(
 
     Arguments and guarantees as for `cdf`; the ledger is in memory and does not add up with other calls.
 
+    Returns:
+        The shares `p` and the values `x`, of shape ``(len(p),)``, with intervals, and the curve they lie on.
+
     >>> import dpcurves as dp
     >>> grid = dp.Grid(0, 100, cells=1024)
     >>> found = dp.quantiles(list(range(100)) * 50, [0.25, 0.5], grid=grid, epsilon=1, adjacency=dp.ADD_REMOVE)
@@ -373,6 +379,9 @@ def histogram(values: Values, *, grid: Grid | Auto, label: str | None = None, **
 
     Arguments and guarantees as for `cdf`; with ``grid="auto"`` a part of the loss chooses even cells: see
     `UnboundedHistogramQuestion`. The ledger is in memory and does not add up with other calls.
+
+    Returns:
+        Edges `x`, of shape ``(cells + 1,)``, and counts `count`, of shape ``(cells,)``, with intervals.
 
     >>> import dpcurves as dp
     >>> bars = dp.histogram([1, 1, 2] * 100, grid=dp.Grid(0, 4, cells=4), epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -413,6 +422,9 @@ def roc_curve(
         cuts: Where the thresholds lie: by default at private quantiles of the scores.
         randomness: Where noise comes from; anything but the operating system is marked on the curve.
 
+    Returns:
+        Rates `fpr` and `tpr` and `thresholds`, of shape ``(cells + 1,)``, the area `auc`, with band and intervals.
+
     Formal guarantees: as for `cdf`; the ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp
@@ -441,6 +453,9 @@ def scores(
     cells of the public `grid`, by default hundredths of [0, 1]. With ``grid="auto"`` a part of the loss looks for the
     range of scores on another scale: see `UnboundedScoresQuestion`. The ledger is in memory and does not add up with
     other calls.
+
+    Returns:
+        True and false positives at all thresholds, from which curves and single numbers are read at no loss.
 
     >>> import dpcurves as dp
     >>> found = dp.scores([0, 1] * 5000, [0.2, 0.7] * 5000, epsilon=10, adjacency=dp.REPLACE_ONE)
@@ -472,6 +487,9 @@ def calibration_curve(
     by default there are 3 to 20, fewer where noise is larger. The ledger is in memory and does not add up with
     other calls.
 
+    Returns:
+        Mean scores `prob_pred` and shares of positives `prob_true`, of shape ``(groups,)``, with intervals.
+
     >>> import dpcurves as dp
     >>> curve = dp.calibration_curve([0, 1] * 900, [0.2, 0.7] * 900, groups=2, epsilon=5, adjacency=dp.REPLACE_ONE)
     >>> bool(curve.prob_true[0] < curve.prob_true[-1])
@@ -498,6 +516,9 @@ def hosmer_lemeshow(
     Arguments and guarantees as for `calibration_curve`, but where `groups` is left out, their number depends on the
     number of records and the loss: see `HosmerLemeshowQuestion`. The ledger is in memory and does not add up with other
     calls.
+
+    Returns:
+        The `statistic`, its `p_value`, and observed and expected positives of the groups.
 
     >>> import dpcurves as dp
     >>> test = dp.hosmer_lemeshow([0, 1] * 900, [0.1, 0.2] * 900, groups=4, epsilon=5, adjacency=dp.REPLACE_ONE)
@@ -527,6 +548,9 @@ def binned_residuals(
     edges, and joined where noise is large beside their counts. `model` is `PUBLIC_MODEL`, `DISJOINT_RECORDS` or
     `PRIVATE_MODEL`: unless one of these is true no residual is private. The ledger is in memory and does not add up
     with other calls.
+
+    Returns:
+        Mean predictions, mean residuals and counts of the bins, each of shape ``(bins,)``, and their `edges`.
 
     >>> import dpcurves as dp
     >>> y, p = [0, 1, 1, 1] * 900, [0.2, 0.2, 0.7, 0.7] * 900
@@ -558,6 +582,9 @@ def residual_plot(
     `coverage` of the records; ``"auto"``: no magnitude is known, and a billionth is doubled. Within them each axis has
     `cells` cells. The ledger is in memory and does not add up with other calls.
 
+    Returns:
+        The `density`, of shape ``(cells, cells)``, predictions first, and `points` drawn from it, of shape ``(n, 2)``.
+
     >>> import dpcurves as dp
     >>> x, residual = [0.1 * i for i in range(10)] * 500, [0.2, -0.2] * 2500
     >>> found = dp.residual_plot(
@@ -583,6 +610,9 @@ def bounds(
     values, or ``"auto"``, if none is known: a billionth; see `BoundsQuestion`. The ledger is in memory and does not add
     up with other calls.
 
+    Returns:
+        The interval from `lower` to `upper`, in the unit of the values, and how much of them it may miss.
+
     >>> import dpcurves as dp
     >>> found = dp.bounds([3, -5, 6] * 1000, unit=1, coverage=0.95, epsilon=1, adjacency=dp.REPLACE_ONE)
     >>> (found.lower, found.upper)
@@ -601,6 +631,9 @@ def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
         private: A `CDF`, `Histogram`, `ROC`, `Calibration` or `BinnedResiduals`, as `Session.ask` gave it.
         question: The question that it answers.
         public: A table of public records, in any form that `Session` takes. What is counted of it is not protected.
+
+    Returns:
+        Both curves, the difference, and its interval or p-value.
 
     Raises:
         ValueError: the question gives another kind of curve, or see `Comparison.of`.
@@ -632,6 +665,9 @@ def contingency(
     Arguments and guarantees as for `cdf`, but there is no grid: both columns' categories are public, and a record with
     any other value is missing. The ledger is in memory and does not add up with other calls.
 
+    Returns:
+        Counts of shape ``(rows, columns)``, with intervals, and the `statistic` and `p_value` of the test.
+
     >>> import dpcurves as dp
     >>> found = dp.contingency(
     ...     ["a", "b"] * 500, [0, 1] * 500, row_categories=("a", "b"), column_categories=(0, 1), epsilon=1,
@@ -654,6 +690,9 @@ def histogram2d(
     Arguments and guarantees as for `cdf`, with a grid for each column. The ledger is in memory and does not add up with
     other calls.
 
+    Returns:
+        Counts of shape ``(cells of x, cells of y)``, and the edges of both columns.
+
     >>> import dpcurves as dp
     >>> grid, half = dp.Grid(0, 1, cells=64), [0.25, 0.75] * 5000
     >>> found = dp.histogram2d(half, half, x_grid=grid, y_grid=grid, epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -673,6 +712,9 @@ def summary(
     Arguments and guarantees as for `cdf`, but with `bounds` instead of a grid: the lower and the upper one are public,
     and values outside are clamped to the nearer bound. With ``bounds="auto"`` a part of the loss looks for them: see
     `UnboundedMeanQuestion`. The ledger is in memory and does not add up with other calls.
+
+    Returns:
+        Count, sum, mean and variance, each with its interval.
 
     >>> import dpcurves as dp
     >>> ages = dp.summary([20, 40, 90] * 1000, bounds=(0, 100), epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -702,6 +744,9 @@ def mean(
 
     Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
 
+    Returns:
+        A summary with `mean`, in the unit of the values, and with `count`, `sum` and their intervals.
+
     >>> import dpcurves as dp
     >>> ages = dp.mean([20, 40, 90] * 1000, bounds=(0, 100), epsilon=1, adjacency=dp.ADD_REMOVE)
     >>> bool(abs(ages.mean - 50) < 2)
@@ -718,6 +763,9 @@ def count(values: Values, *, label: str | None = None, **paid: Unpack[Paid]) -> 
 
     Arguments and guarantees as for `cdf`, but there is no grid: every number counts. Where n is public, the number of
     missing values is what is private. The ledger is in memory and does not add up with other calls.
+
+    Returns:
+        A summary whose `count` is known, with `interval`; its other numbers are NaN.
 
     >>> import dpcurves as dp
     >>> ages = dp.count([20, 40, None] * 1000, epsilon=1, adjacency=dp.ADD_REMOVE)
@@ -750,6 +798,9 @@ def found_groups(
         rho: The loss, if it is zero-concentrated but for `delta`; give one of the two.
         label: The name of the groups. None: that of a series, or else ``group``.
         randomness: Where noise comes from; anything but the operating system is marked on the curve.
+
+    Returns:
+        A count for each group that was found, and for ``other``, by name.
 
     Formal guarantees: the loss but for `delta`, under `adjacency`, for each record on its own: see
     `mechanisms.found_names`. The ledger is in memory and does not add up with other calls.
@@ -789,6 +840,9 @@ def sum(
 
     Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
 
+    Returns:
+        A summary with `sum`, in the unit of the values, and with `count`, `mean` and their intervals.
+
     >>> import dpcurves as dp
     >>> ages = dp.sum([20, 40, 90] * 1000, bounds=(0, 100), epsilon=1, adjacency=dp.ADD_REMOVE)
     >>> bool(abs(ages.sum - 150_000) < 5000)
@@ -806,6 +860,9 @@ def variance(
     """Variance of `values`, with count, sum and mean, as in `summary`; pictures show the variance.
 
     Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
+
+    Returns:
+        A summary with `variance`, in the squared unit of the values, and with `count`, `sum` and `mean`.
 
     >>> import dpcurves as dp
     >>> ages = dp.variance([20, 40, 90] * 1000, bounds=(0, 100), epsilon=1, adjacency=dp.REPLACE_ONE)

@@ -119,6 +119,9 @@ def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
         ranking: Where the rows of a unit are ranked that has more than are used: ``there``, under a secret key that
             travels as a parameter, or ``here``, where all rows are read over the connection.
 
+    Returns:
+        The table, which opens no connection before a session uses it.
+
     Raises:
         TypeError, ValueError: the URL or the name is no text, or `ranking` is another word.
 

@@ -27,6 +27,9 @@ def spark(table: Any, *, spark: Any = None, version: int | None = None) -> Spark
         version: For a name of a Delta or Iceberg table, the version, or the number of the snapshot, that is read. The
             `dataset` of the session ends with it, as in ``visits@12``.
 
+    Returns:
+        The table, for a `Session`.
+
     Raises:
         TypeError: it is no data frame, or a name without a session, or a frame with a version.
         ValueError: there is no such table, or no such version of it.
@@ -50,6 +53,9 @@ def spark_at(url: str, *, table: str, version: int | None = None) -> RemoteSpark
         url: ``sc://host:port``; off loopback with ``/;use_ssl=true``.
         table: Its name in the server's catalogue.
         version: The version of a Delta or Iceberg table: see `spark`.
+
+    Returns:
+        The table, which opens no connection before a session uses it.
 
     Raises:
         TypeError: one of them is no text, or the version no whole number.

@@ -262,6 +262,9 @@ def difference_of_models(
         level: The confidence level.
         population: Whether it is for the population, not for these records.
 
+    Returns:
+        The difference, its lower and its upper end.
+
     Raises:
         TypeError: one of them is no `Scores`.
         ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, units have several

@@ -336,11 +336,22 @@ def group_curves(scores: ScoresByCategory, reading: str = "roc") -> CurvesAtOnce
         scores: The scores of several categories.
         reading: The name of a method of `Scores`: roc, cumulative_gain, decision_curve, calibration.
 
+    Returns:
+        A curve for each category, whose `plot` and `to_frame` have bands for all at once.
+
     Formal guarantees: spends nothing.
 
     Raises:
         TypeError: `scores` are not of several categories.
         ValueError: there is no such curve, or it needs probabilities.
+
+    >>> import dpcurves as dp
+    >>> table = {"y": [0, 0, 1, 1] * 500, "s": [0.2, 0.7, 0.4, 0.9] * 500, "g": ["a", "b"] * 1000}
+    >>> question = dp.ScoresQuestion("y", "s", by=dp.Categories("g", ("a", "b")))
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(10), adjacency=dp.REPLACE_ONE) as session:
+    ...     curves = group_curves(session.ask(question, dp.PrivacyLoss.pure(10)), "roc")
+    >>> list(curves), curves["a"].auc > 0.9
+    (['a', 'b'], True)
     """
     known = "roc", "cumulative_gain", "decision_curve", "calibration"
     if reading not in known:

@@ -485,6 +485,9 @@ def log_rank_test(
         gamma: Another one.
         generator: The random numbers of the simulation.
 
+    Returns:
+        The `statistic`, its `pvalue`, and `notes` where it may be biased.
+
     Raises:
         TypeError: one of them is no `Survival`.
         ValueError: they are on different grids, or units have several records; a power is below 0; or one group has

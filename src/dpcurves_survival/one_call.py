@@ -32,6 +32,9 @@ def survival(
     and `weight_cap` it is the curve of the weight: see `WeightedSurvivalQuestion`. The ledger is in memory and does not
     add up with other calls.
 
+    Returns:
+        Edges `x` and shares without an event `y`, of shape ``(cells + 1,)``, with bands, hazards and quantiles.
+
     >>> import dpcurves as dp
     >>> grid = dp.Grid(0, 10, cells=10)
     >>> curve = dp.survival([2.5, 4.5] * 900, [1, 0] * 900, grid=grid, epsilon=1, adjacency=dp.REPLACE_ONE)

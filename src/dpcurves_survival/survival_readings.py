@@ -168,6 +168,9 @@ def restricted_mean(curve: Survival, until: float) -> Estimate:
         curve: A curve.
         until: The time up to which it is taken, rounded to the nearest edge of a cell.
 
+    Returns:
+        The mean, in the unit of the times, with `interval`.
+
     Raises:
         ValueError: `until` lies beyond the grid.
 
@@ -193,8 +196,17 @@ def share_at(curve: Survival, time: float, since: float | None = None) -> Estima
         time: The landmark, rounded to the nearest edge of a cell; past it where times are declared values.
         since: The time up to which they are known to have had no event: conditional survival. None: all records.
 
+    Returns:
+        The share, between 0 and 1, with `interval`.
+
     Raises:
         ValueError: a time lies beyond the grid, or `since` is not before `time`.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
+    >>> lived = dp.survival([2.5, 6.5] * 900, [1, 1] * 900, grid=grid, **spent)
+    >>> abs(dp.share_at(lived, 5).value - 0.5) < 0.1
+    True
     """
     require_kind("curve", curve, Survival, A_CURVE)
     edge, at = edge_of(curve, "time", time)
@@ -215,8 +227,21 @@ def share_at(curve: Survival, time: float, since: float | None = None) -> Estima
 def hazard_at(curve: Survival, time: float) -> Estimate:
     """The cumulative hazard at `time` (Nelson and Aalen), rounded to the nearest edge of a cell.
 
+    Args:
+        curve: A curve.
+        time: In the unit of the curve's times.
+
+    Returns:
+        The hazard, not below 0, with `interval`.
+
     Raises:
         ValueError: `time` lies beyond the grid.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
+    >>> lived = dp.survival([2.5, 6.5] * 900, [1, 1] * 900, grid=grid, **spent)
+    >>> abs(dp.hazard_at(lived, 5).value - 0.5) < 0.1
+    True
     """
     require_kind("curve", curve, Survival, A_CURVE)
     edge, at = edge_of(curve, "time", time)
@@ -233,8 +258,22 @@ def _both(first: Survival, second: Survival) -> None:
 def restricted_mean_difference(first: Survival, second: Survival, until: float) -> Estimate:
     """The restricted mean survival time of the first group less that of the second; see `restricted_mean`.
 
+    Args:
+        first: A curve.
+        second: That of another group, on the same grid.
+        until: The time up to which means are taken.
+
+    Returns:
+        The difference, in the unit of the times, with `interval`.
+
     Raises:
         ValueError: the curves are on different grids, or `until` lies beyond.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
+    >>> early, late = (dp.survival([when, 9.5] * 900, [1, 1] * 900, grid=grid, **spent) for when in (2.5, 5.5))
+    >>> abs(dp.restricted_mean_difference(late, early, 10).value - 1.5) < 0.3
+    True
     """
     _both(first, second)
     edge, time = edge_of(first, "until", until)
@@ -248,8 +287,22 @@ def restricted_mean_difference(first: Survival, second: Survival, until: float) 
 def share_difference(first: Survival, second: Survival, time: float) -> Estimate:
     """The share without an event of the first group less that of the second: the absolute risk reduction of the first.
 
+    Args:
+        first: A curve.
+        second: That of another group, on the same grid.
+        time: In the unit of the curves' times.
+
+    Returns:
+        The difference, between -1 and 1, with `interval`.
+
     Raises:
         ValueError: the curves are on different grids, or `time` lies beyond.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
+    >>> early, late = (dp.survival([when, 9.5] * 900, [1, 1] * 900, grid=grid, **spent) for when in (2.5, 5.5))
+    >>> abs(dp.share_difference(late, early, 5).value - 0.5) < 0.1
+    True
     """
     _both(first, second)
     edge, at = edge_of(first, "time", time)
@@ -264,8 +317,22 @@ def number_needed(first: Survival, second: Survival, time: float) -> Estimate:
     interval are the reciprocals of the ends of that difference; where these are of both signs no number is excluded
     beyond them, so it is ``(-inf, inf)``, and the ends of the difference are what is to be read.
 
+    Args:
+        first: A curve.
+        second: That of another group, on the same grid.
+        time: In the unit of the curves' times.
+
+    Returns:
+        The number, in records, with `interval`.
+
     Raises:
         ValueError: the curves are on different grids, or `time` lies beyond.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
+    >>> early, late = (dp.survival([when, 9.5] * 900, [1, 1] * 900, grid=grid, **spent) for when in (2.5, 5.5))
+    >>> abs(dp.number_needed(late, early, 5).value - 2) < 0.4
+    True
     """
     less = share_difference(first, second, time)
 
@@ -284,8 +351,21 @@ def hazard_ratio(first: Survival, second: Survival) -> Estimate:
     Events of a cell are ties (Breslow 1974), so that wide cells with many events bring it nearer to 1; the interval
     holds in whatever order events of a cell came. As ``sksurv.linear_model.CoxPHSurvivalAnalysis`` of cells' numbers.
 
+    Args:
+        first: A curve.
+        second: That of another group, on the same grid.
+
+    Returns:
+        The ratio, with `interval`: below 1 where the first group has fewer events.
+
     Raises:
         ValueError: the curves are on different grids.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
+    >>> early, late = (dp.survival([when, 9.5] * 900, [1, 1] * 900, grid=grid, **spent) for when in (2.5, 5.5))
+    >>> dp.hazard_ratio(late, early).value < 1
+    True
     """
     _both(first, second)
 
@@ -540,6 +620,15 @@ def survival_numbers(
 ) -> SurvivalNumbers:
     """Read numbers off released survival curves, or off competing risks; see `SurvivalNumbers`. Spends nothing.
 
+    Args:
+        curves: A curve, curves by name or by category, or competing risks.
+        until: The time up to which means are restricted. None: no means.
+        at: Landmarks.
+        since: The time since which landmarks count: see `share_at`.
+
+    Returns:
+        The numbers, each with its interval, as a released result that can be drawn and written.
+
     Raises:
         ValueError: a time lies beyond the grid, or nothing is asked for.
         TypeError: these are no survival curves.
@@ -572,8 +661,17 @@ def survival_figure(
         theme: light, dark, or print, where dashes tell the groups apart.
         ax: Where to draw; None: on a new figure.
 
+    Returns:
+        The axes of the curves.
+
     Raises:
         ValueError: there is no such theme, or `level` is not between 0 and 1.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
+    >>> early, late = (dp.survival([when, 9.5] * 900, [1, 1] * 900, grid=grid, **spent) for when in (2.5, 5.5))
+    >>> len(dp.survival_figure({"early": early, "late": late}).lines) >= 2
+    True
     """
     named, given = getattr(curves, "named", str), curves if isinstance(curves, Mapping) else {"all": curves}
     one, *_ = each = list(given.values())

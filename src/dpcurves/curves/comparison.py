@@ -50,6 +50,9 @@ def ks_distance(a: Distributed, b: Distributed) -> float:
         a: A `CDF`, or values of shape ``(n,)``, of which NaN are missing.
         b: Another `CDF`, or other values.
 
+    Returns:
+        The distance, between 0 and 1.
+
     Formal guarantees: a distance between two released curves costs no privacy loss. **A distance to a sample is a
     statistic of the sample**: where the sample is secret, so is the distance.
 
@@ -70,6 +73,9 @@ def wasserstein_distance(a: Distributed, b: Distributed) -> float:
 
     Its order is 1 (Vaserstein 1969); for two samples, SciPy's. Arguments, guarantees and errors as for `ks_distance`.
 
+    Returns:
+        The distance, not below 0, in the column's unit.
+
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=64), {"epsilon": 100, "adjacency": dp.REPLACE_ONE}
     >>> early, late = (dp.cdf([start, start + 4] * 1000, grid=grid, **spent) for start in (0, 2))
@@ -83,6 +89,9 @@ def energy_distance(a: Distributed, b: Distributed) -> float:
     """The root of twice the integral of the squared difference of two distribution functions (Székely and Rizzo 2013).
 
     For two samples, SciPy's. Arguments, guarantees and errors as for `ks_distance`.
+
+    Returns:
+        The distance, not below 0, in the root of the column's unit.
 
     >>> import dpcurves as dp
     >>> curve = dp.cdf([2, 5] * 1000, grid=dp.Grid(0, 10, cells=1024), epsilon=100, adjacency=dp.REPLACE_ONE)
@@ -116,6 +125,9 @@ def ks_test(first: CDF, second: CDF, *, generator: np.random.Generator | None = 
         second: One of *other* records, on the same grid: of another category, or released on its own.
         generator: The random numbers of the simulation.
 
+    Returns:
+        The `statistic`, between 0 and 1, and its `pvalue`.
+
     Raises:
         TypeError: one of them is no `CDF`.
         ValueError: they are on different grids, or units have several records.
@@ -136,6 +148,9 @@ def rank_sum_test(first: CDF, second: CDF, *, generator: np.random.Generator | N
     chance that both are equal (in one cell): 1/2 where neither is larger. It is the statistic of
     ``scipy.stats.mannwhitneyu`` for the second and the first group, divided by the product of their sizes. The p-value
     is two-sided, and is simulated with both noise and sampling. Spends nothing. Arguments and errors as for `ks_test`.
+
+    Returns:
+        The `statistic`, between 0 and 1, and its `pvalue`.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=64), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}

@@ -326,6 +326,9 @@ def kendall_tau_a(table: Contingency | Histogram2D) -> UStatistic:
     Args:
         table: Counts of pairs of categories, or of cells of a plane that were counted one by one, by any trust model.
 
+    Returns:
+        The coefficient, between -1 and 1, as a `UStatistic` with `value`, `resolution` and `interval`.
+
     Raises:
         TypeError: `table` is something else.
         ValueError: several cells share one estimate, or values outside of a grid were counted apart.
@@ -346,6 +349,17 @@ def kendall_tau_b(table: Contingency | Histogram2D) -> UStatistic:
 
     Where each cell holds one value it equals ``scipy.stats.kendalltau``. Where all pairs are tied in a column it is 0.
     Arguments and errors as of `kendall_tau_a`.
+
+    Returns:
+        The coefficient, between -1 and 1, as a `UStatistic` with `value`, `resolution` and `interval`.
+
+    >>> import dpcurves as dp
+    >>> stars = dp.Categories("service", (1, 2, 3)), dp.Categories("overall", (1, 2, 3))
+    >>> ratings = {"service": [1, 2, 3, 3] * 500, "overall": [1, 2, 3, 2] * 500}
+    >>> with dp.Session(ratings, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     table = session.ask(dp.ContingencyQuestion(*stars), dp.PrivacyLoss.pure(1))
+    >>> abs(kendall_tau_b(table).value - 0.8) < 0.05
+    True
     """
     return _Pairs.of(table).read(_over_untied, _over_untied_by_cells)
 

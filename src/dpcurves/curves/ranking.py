@@ -139,6 +139,9 @@ def ranking(numbers: SummaryByCategory) -> Ranking:
     Args:
         numbers: Counts, sums or summaries by category.
 
+    Returns:
+        The categories by falling number, and `ranks()`, the least and the largest rank of each.
+
     Raises:
         TypeError: `numbers` is something else.
         ValueError: there are more than 500 categories.

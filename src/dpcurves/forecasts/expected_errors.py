@@ -484,6 +484,9 @@ def forecast(
         generator: The random numbers for records and noise.
         progress: A function that is told how many answers are done, and how many there will be.
 
+    Returns:
+        Expected errors, from `low` to `high`, and half widths of the interval that will be printed.
+
     Raises:
         ValueError: there is no forecast of this question; or `records` and `like` do not fit each other.
         TypeError: `loss` is no `PrivacyLoss`, or `adjacency` no adjacency.

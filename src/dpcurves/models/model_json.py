@@ -67,6 +67,12 @@ OF_FOLDS: tuple[type[Folds | HeldOut], ...] = (Folds, HeldOut)
 def predictor_from_json(text: str) -> Predictor:
     """The model that `Predictor.to_json` wrote, or somebody by hand.
 
+    Args:
+        text: JSON of a model.
+
+    Returns:
+        The model, whose `predict` gives scores of shape ``(n,)``.
+
     Raises:
         ValueError: the text describes none, or is longer than 2**24 characters.
 
