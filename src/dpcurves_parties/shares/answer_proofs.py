@@ -33,6 +33,19 @@ words gives ``<r, A x> + <r, M_0 + M_1> - N_q``, where A x is ``h_p - z_p`` adde
 ``z_p - d_p``: z_p cancels. Which reports are added up, and what p adds, depends on nothing that q says but which
 reports failed before the first answer, and those have noise of their own (`CheckedCounting`). *End of proof.*
 
+*Tasks of thresholds.* The numbers of an answer are here the counts at all edges of a list in the task document, where
+checked reports are checked, too, before the first answer. Servers tell each other the hashes of d with their first
+halves, at whatever thresholds: all above holds for this list. At other thresholds nothing is proved. A count there is
+read only if it is *between* (`require_between`): with the proved counts at the edges s and u before and after it, not
+below the one, nor above the other, by more than ``T(s, t)``, which the noises that both counts do not share exceed with
+a chance of 2**-40. *A lie there is bounded*: a count at t that is read is off by the records between s and u, T, and
+what the proved counts are off, at most. *Right counts are read* but for a chance of 2**-40 for each comparison, for
+exact counts do not fall; and so proved counts are compared with each other, 0 and the number of reports. The records
+of owners who are not checked can make a count fall.
+
+*Impossible answers are refused*, whatever z* is (`require_possible`): a number is read if the count of a cell or prefix
+of that many reports can be that far off, but for a chance of 2**-40 for all numbers together.
+
 *Not promised*: that the lying server's z* was drawn as it should be. It can choose it, before it knows anything of the
 answer, and the same for all who ask. An owner that helps a lying server, or whoever made the task, can show it the
 coefficients, and wrong answers are read; an owner whose words are wrong ends answers, as no one can tell who lied. None
@@ -45,9 +58,11 @@ owners for dealers, and one secret functional in place of a key for every number
 from __future__ import annotations
 
 import secrets
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -55,7 +70,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused
-from dpcurves.laws import IntervalSums
+from dpcurves.inference import Weighed, tail_bound
+from dpcurves.laws import IntervalSums, PathSums
+from dpcurves.mechanisms.lazy_tree import NoiseKey
 
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Role
@@ -111,11 +128,21 @@ def inner(first: Words, second: Words) -> list[int]:
     return [(int((row >> _HALF).sum()) * 2**31 + int((row & _PART).sum())) % PRIME for row in rows]
 
 
-def weights(law: IntervalSums, coefficients: Words) -> Words:
-    """Inner product of the coefficients with what a record in each slot adds to the numbers of an answer.
+Proved = IntervalSums | PathSums
+"""The law of all cells, or of the counts at a list of edges, which rise."""
 
-    Behind all slots stands that of a missing record, which is 0: answers hold the missing less their public total.
+
+def weights(law: Proved, coefficients: Words, places: NDArray[np.int64]) -> Words:
+    """Inner products of the coefficients with what a record in each of these slots adds to the numbers of an answer.
+
+    That of a missing record, whose place is behind all slots, is 0: answers hold the missing less their public total.
     """
+    if isinstance(law, PathSums):
+        total, tails = 0, [0]
+        for each in coefficients[::-1].tolist():
+            total = (total + each) % PRIME
+            tails.append(total)
+        return np.array(tails[::-1], np.uint64)[np.searchsorted(law.at, places, "right")]
     found, start = np.zeros((law.rows, law.cells), np.uint64), 0
     for level in law.levels:
         size = law.rows * len(level.starts)
@@ -124,7 +151,12 @@ def weights(law: IntervalSums, coefficients: Words) -> Words:
         start += size
     if law.missing is not None:
         found = _reduced(found + _negated(coefficients[start : start + 1]))
-    return np.append(found.ravel(), np.uint64(0))
+    return np.append(found.ravel(), np.uint64(0))[places]
+
+
+def noise_of(key: NoiseKey, law: Proved) -> list[int]:
+    """SECRET: the noise of all numbers, of one server."""
+    return key.noises(law, law.at) if isinstance(law, PathSums) else key.of_sums(law)
 
 
 # Keys
@@ -203,7 +235,7 @@ class Prover:
     """
 
     task: str
-    law: IntervalSums
+    law: Proved
     keys: tuple[str, ...]
 
     def words(self, places: NDArray[np.int64], first: Sequence[bytes], second: Sequence[bytes]) -> Words:
@@ -216,13 +248,13 @@ class Prover:
         """
         size, found = self.law.size, np.empty((len(places), len(self.keys)), np.uint64)
         all_of = [coefficients(key, self.task, size) for key in self.keys]
-        tables = [weights(self.law, each) for each in all_of]
+        own = [weights(self.law, each, places) for each in all_of]
         for part in _parts(len(places), size):
             pairs = zip(first[part], second[part], strict=True)
             sums = np.array([self._both(one, other) for one, other in pairs]).reshape(-1, size + len(self.keys))
-            for number, (each, table) in enumerate(zip(all_of, tables, strict=True)):
+            for number, (each, of_records) in enumerate(zip(all_of, own, strict=True)):
                 products: Words = np.array(inner(sums[:, :size], each), np.uint64)
-                known: Words = products + table[places[part]]
+                known: Words = products + of_records[part]
                 found[part, number] = _reduced(_reduced(known) + _negated(sums[:, size + number]))
         return found
 
@@ -325,10 +357,74 @@ def require_proved(
         raise ProtocolAborted("servers", UNPROVED, 502)
 
 
+def require_possible(law: Proved, counts: Sequence[int], reports: int) -> None:
+    """Refuse proved numbers that no so many reports can have, with noise that is drawn as it should be.
+
+    Args:
+        law: The law of the answer.
+        counts: Its numbers.
+        reports: Number of reports.
+
+    Raises:
+        ProtocolAborted: a number is too small or too large, or a prefix holds less than a shorter one.
+    """
+    if isinstance(law, PathSums):
+        listed = {0: 0, **dict(zip(law.at, counts, strict=True))}
+        rising = sorted(listed)
+        falls = any(_falls(law, listed, one, other) for one, other in pairwise(rising))
+        if falls or listed[rising[-1]] > reports + _apart(law, 0, rising[-1]):
+            raise ProtocolAborted("servers", IMPOSSIBLE, 502)
+        return
+    start = 0
+    for noise, size in law.noises:
+        most = tail_bound((Weighed(1, 1.0, noise),), RARE / (2 * law.size))
+        if any(not -most <= count <= reports + most for count in counts[start : start + size]):
+            raise ProtocolAborted("servers", IMPOSSIBLE, 502)
+        start += size
+
+
+def require_between(law: PathSums, listed: Mapping[int, int], asked: Mapping[int, int]) -> None:
+    """Refuse counts that are not between the proved ones at the edges next to them.
+
+    Args:
+        law: The law of all counts of the task.
+        listed: Proved counts; the last one is that of all slots.
+        asked: Counts below other thresholds.
+
+    Raises:
+        ProtocolAborted: they are not.
+    """
+    edges, counts = [0, *sorted(listed)], {0: 0, **listed}
+    for threshold, count in asked.items():
+        above = bisect_left(edges, threshold)
+        both = {**counts, threshold: count}
+        if _falls(law, both, edges[max(above - 1, 0)], threshold) or _falls(law, both, threshold, edges[above]):
+            raise ProtocolAborted("servers", NOT_BETWEEN, 502)
+
+
+def _falls(law: PathSums, counts: Mapping[int, int], one: int, other: int) -> bool:
+    return counts[other] < counts[one] - _apart(law, one, other)
+
+
+def _apart(law: PathSums, one: int, other: int) -> float:
+    """What the noises of two counts differ by, at most, but for a chance of `RARE`."""
+    noises = sum(len(law.path(each)) for each in (one, other)) - 2 * law.shared(one, other)
+    return tail_bound((Weighed(noises, 1.0, law.noise),), RARE)
+
+
+RARE = 2.0**-40
+"""Chance with which an honest number is refused."""
 OTHER_NOISE = "a half has other noise than its server was bound to before the first answer; nothing is read"
 UNPROVED = (
     "the answer is not proved: a half is not of the reports that count, or an owner sent a wrong word; nothing is read"
 )
+
+
+NOT_BETWEEN = (
+    "a count is not between the proved ones at the edges next to it: a half is wrong, or reports that are not checked"
+    " are; nothing is read"
+)
+IMPOSSIBLE = "the proved numbers are none of so many reports with noise that was drawn as it should be; nothing is read"
 
 
 def require_words(words: Words) -> None:
