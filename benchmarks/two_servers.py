@@ -35,7 +35,7 @@ import dpcurves as dp
 from dpcurves.conversation import ALL, Need, Needs, Setting, Single
 from dpcurves.curves import CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis
-from dpcurves.laws import IntervalSums
+from dpcurves.laws import IntervalSums, PathSums
 from dpcurves.ledger import Ledger, QuestionBudget
 from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
@@ -61,7 +61,7 @@ from dpcurves_parties.serving.two_servers.report_set import (
 from dpcurves_parties.serving.two_servers.store import Offer, Store, Stored
 from dpcurves_parties.shares import Server, Task
 from dpcurves_parties.shares.analyst import Analyst, read_places
-from dpcurves_parties.shares.answer_proofs import ProofKeys, Prover, Proving
+from dpcurves_parties.shares.answer_proofs import ProofKeys, Proved, Prover, Proving
 from dpcurves_parties.shares.function_shares import FunctionShares, Owners
 from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 
@@ -137,11 +137,17 @@ def all_cells(reports: int) -> Table:
 def proofs() -> Table:
     """Cost of proofs of answers for one analyst, beside tasks without them, in this process."""
     title = "proofs of answers, processor time of a report; a report has 8 bytes more for each analyst"
-    table = Table("cells", "numbers", "owner", "each server", "bytes of a half, without and with", title=title)
+    table = Table("counted", "numbers", "owner", "each server", "bytes of a half, without and with", title=title)
+    count, queries = 200, dict[str, CountQuery | PrefixQuery]()
     for cells in (256, 1024, 4096, 65535):
-        query, count = CountQuery((Axis("x", dp.Grid(0, 1, cells=cells)),), Read.PREFIXES), 200
+        queries[f"{cells:,} cells"] = CountQuery((Axis("x", dp.Grid(0, 1, cells=cells)),), Read.PREFIXES)
+    for edges in (64, 4096):
+        at = (GRID.cells * part // edges for part in range(1, edges + 1))
+        queries[f"below {edges:,} edges of 32 bits"] = PrefixQuery((Axis("x", GRID),), tuple(at))
+    for counted, query in queries.items():
         plan = FunctionShares().turn(query, ONE, dp.REPLACE_ONE.among(EACH_RECORD, count))
-        law, seeds = plan.law.required(IntervalSums), [os.urandom(16) for _ in range(2 * count)]
+        law: Proved = plan.law.required(IntervalSums) if isinstance(query, CountQuery) else plan.law.required(PathSums)
+        seeds = [os.urandom(16) for _ in range(2 * count)]
         prover, places = Prover("00" * 32, law, ProofKeys.drawn(1).each), np.zeros(count, dtype=np.int64)
         begun = process_time()
         words = prover.words(places, seeds[:count], seeds[count:])
@@ -149,7 +155,7 @@ def proofs() -> Table:
         proving = Proving("00" * 32, 0, words, seeds[:count])
         server = spent_in(partial(proving.half, [0] * law.size)) / count
         size = f"{8 * law.size:,}, {8 * (2 * law.size + 1):,}"
-        table.add_row(f"{cells:,}", f"{law.size:,}", f"{owner * 1e6:.0f} us", f"{server * 1e6:.0f} us", size)
+        table.add_row(counted, f"{law.size:,}", f"{owner * 1e6:.0f} us", f"{server * 1e6:.0f} us", size)
     return table
 
 
