@@ -7,7 +7,8 @@ to look at. With `--check`, upload and first answer are measured for owners who 
 checked, and compared. With `--stored`, server 0 alone is measured: what it spends on an owner who sends one report on a
 connection of its own, and on a stranger who asks where the task stands, while so many reports of as many owners are
 stored. With `--cells`, one server's work for the counts of all of 1,024 cells is measured alone; with `--proofs`, what
-proofs of answers add for an owner, for a server and to a half. Compiled code is loaded before. Nothing is asserted.
+proofs of answers add for an owner, for a server and to a half; with `--agreement`, what servers tell each other to find
+the reports that both have, beside a Merkle tree. Compiled code is loaded before. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from math import ceil, log2
 from operator import sub
 from pathlib import Path
 from time import perf_counter, process_time
@@ -47,11 +49,19 @@ from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket, found, hash_of
 from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of, close
 from dpcurves_parties.serving.two_servers.report_set import (
+    DIGEST,
     ID,
     NAME,
     OVERHEAD,
+    RECORD,
     Earlier,
+    Summary,
+    Unlisted,
+    bits_for,
+    common,
+    parts_of,
 )
+from dpcurves_parties.serving.two_servers.report_set import packed as packed_listings
 from dpcurves_parties.serving.two_servers.report_set import (
     packed_batch as packed,
 )
@@ -80,7 +90,11 @@ def main() -> None:
     parser.add_argument("--stored", help="measure single uploads with so many reports stored: numbers with commas")
     parser.add_argument("--cells", action="store_true", help="measure the counts of all of 1,024 cells at one server")
     parser.add_argument("--proofs", action="store_true", help="measure what proofs of answers add")
+    parser.add_argument("--agreement", action="store_true", help="compare agreement on reports with a Merkle tree")
     arguments = parser.parse_args()
+    if arguments.agreement:
+        Console().print(agreement())
+        return
     if arguments.proofs:
         Console().print(proofs())
         return
@@ -157,6 +171,45 @@ def proofs() -> Table:
         size = f"{8 * law.size:,}, {8 * (2 * law.size + 1):,}"
         table.add_row(counted, f"{law.size:,}", f"{owner * 1e6:.0f} us", f"{server * 1e6:.0f} us", size)
     return table
+
+
+def agreement() -> Table:
+    """Bytes and messages to find reports that one server alone has: hashes of parts, and trees above the same parts.
+
+    Server 1 tells either the hashes of all parts, or a root and then, of each node that differs, the hashes of its
+    children; at last the parts that differ are listed. Of 10**6 reports it is what servers send, else worked out.
+    """
+    title = "agreement on reports: bytes of server 1 until all differences are known, and (messages)"
+    branches, sent = (2, 16, 256), Encoding(4096, PortableEngine.of_task(b"")).size + OVERHEAD + ID
+    table = Table(
+        "reports", "uploaded", "at one server", "parts", *(f"tree of {each}" for each in branches), title=title
+    )
+    names = np.random.default_rng(1).integers(0, 2**64, (10**6, 2), dtype=np.uint64)
+    ours = sorted((name.tobytes(), bytes(DIGEST)) for name in names)
+    for reports in (10**6, 2**25):
+        bits = bits_for(reports)
+        for number in (0, 1, 1000, reports // 100):
+            hit = -(2**bits) * np.expm1(number * np.log1p(-(2.0**-bits)))
+            listing = hit * (8 + RECORD * reports / 2**bits) if reports > len(ours) else listed(ours, number, bits)
+            told = [f"{NAME * 2**bits + listing:,.0f} ({1 + (number > 0)})"]
+            for each in branches:
+                levels = ceil(bits / log2(each))
+                nodes = sum(min(each**level, number) for level in range(levels))
+                told.append(f"{NAME + NAME * each * nodes + listing:,.0f} ({1 + (levels + 1) * (number > 0)})")
+            table.add_row(f"{reports:,}", f"{reports * sent:,}", f"{number:,}", *told)
+    return table
+
+
+def listed(ours: list[tuple[bytes, bytes]], number: int, bits: int) -> int:
+    """Bytes of the parts that server 1 lists, where server 0 lacks so many of these reports."""
+    theirs, gone = Summary.of("00" * 32, ours, bits), set(range(0, len(ours), len(ours) // number) if number else ())
+    kept = [each for place, each in enumerate(ours) if place not in gone]
+    try:
+        common("00" * 32, lambda: kept, len(kept), theirs, {})
+    except Unlisted as error:
+        parts = dict(parts_of(ours, bits))
+        return len(packed_listings({part: b"".join(map(b"".join, parts[part])) for part in error.parts}))
+    return 0
 
 
 def spent_in(work: Callable[[], object]) -> float:
