@@ -279,8 +279,8 @@ def test_noise_that_a_server_was_bound_to_is_read_if_so_many_reports_can_give_th
 def test_a_count_below_another_edge_is_read_if_it_is_between_proved_ones_but_for_noise() -> None:
     law, listed = FINE, dict(zip(AT, (5, 100, 101, 400), strict=True))
     for threshold, low, high in ((3, (0, 0), (10, 5)), (11, (10, 5), (250, 100)), (700, (251, 101), (1000, 400))):
-        least = low[1] - proofs._apart(law, low[0], threshold)
-        most = high[1] + proofs._apart(law, threshold, high[0])
+        least = low[1] - proofs.apart(law, low[0], threshold)
+        most = high[1] + proofs.apart(law, threshold, high[0])
         for count in (ceil(least), floor(most)):
             proofs.require_between(law, listed, {threshold: count})
         for count in (ceil(least) - 1, floor(most) + 1):
@@ -295,7 +295,7 @@ def test_noises_of_two_counts_differ_by_more_than_is_allowed_for_with_a_chance_b
     one = np.exp(-np.abs(reach)) * (np.e - 1) / (np.e + 1)
     for low, high in combinations(range(13), 2):
         many = len(set(path.path(low)) ^ set(path.path(high)))
-        law, most = np.ones(1), proofs._apart(path, low, high)
+        law, most = np.ones(1), proofs.apart(path, low, high)
         for _ in range(2 * many):
             law = np.convolve(law, one)
         tail = law[len(law) // 2 + floor(most) + 1 :].sum()

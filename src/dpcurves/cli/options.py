@@ -750,10 +750,17 @@ class SomeEdges:
             return None if self.at is None else nearest_edges(self.at, grid)
         if self.at is not None:
             raise Misuse("points", "give --at or --points, not both")
-        number = whole("points", self.points)
-        if number > MOST_POINTS:
-            raise Misuse("points", f"at most {MOST_POINTS} edges are asked for at once, got {number}")
-        return tuple(sorted({max(1, grid.cells * place // number) for place in range(1, number + 1)}))
+        return edges_evenly(self.points, grid)
+
+
+def edges_evenly(given: str, grid: Grid, option: str = "points") -> tuple[int, ...]:
+    """Indices of so many evenly spaced edges. Raises `Misuse`: there are none, or too many."""
+    from ..curves.prefixes import even_edges
+
+    number = whole(option, given)
+    if number > MOST_POINTS:
+        raise Misuse(option, f"at most {MOST_POINTS} edges are asked for at once, got {number}")
+    return even_edges(number, grid.cells)
 
 
 def nearest_edges(given: str, grid: Grid, option: str = "at") -> tuple[int, ...]:

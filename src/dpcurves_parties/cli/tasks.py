@@ -22,6 +22,7 @@ from dpcurves.cli.options import (
     categories,
     category,
     chosen,
+    edges_evenly,
     grid_of,
     nearest_edges,
     option,
@@ -253,17 +254,22 @@ class ReportForm:
 
 @dataclass(frozen=True)
 class ProvedEdges:
-    """Option for the edges at which answers are proved, where a grid is too fine to count all cells."""
+    """Options for the edges at which answers are proved, where a grid is too fine to count all cells."""
 
     proved_at: str | None = perhaps(
         "X,X,X",
         "With --check answers, on a grid too fine to count all cells: prove counts below these values, at the nearest"
         " edges; else below up to 64 even ones.",
     )
+    proved_points: str | None = perhaps("N", "As --proved-at, at so many evenly spaced edges.")
 
     def of(self, grid: Grid) -> tuple[int, ...] | None:
-        """Indices of the edges; None: none were named."""
-        return None if self.proved_at is None else nearest_edges(self.proved_at, grid, "proved-at")
+        """Indices of the edges; None: none were named. Raises `Misuse`: they are named in both ways."""
+        if self.proved_points is None:
+            return None if self.proved_at is None else nearest_edges(self.proved_at, grid, "proved-at")
+        if self.proved_at is not None:
+            raise Misuse("proved-points", "give --proved-at or --proved-points, not both")
+        return edges_evenly(self.proved_points, grid, "proved-points")
 
 
 @dataclass(frozen=True)

@@ -285,7 +285,7 @@ class CheckedCounting:
     store: Store
     proofs: Proofs | None = None
     _lock: Lock = field(default_factory=Lock, init=False)
-    _last: tuple[tuple[int, ...], Evaluation | HistogramEvaluation] | None = field(default=None, init=False)
+    _evaluated: dict[tuple[int, ...], Evaluation | HistogramEvaluation] = field(default_factory=dict, init=False)
     _own: tuple[int, ...] | None = field(default=None, init=False)
 
     def lead(self, own: Asked, plan: Plan, asker: Asker, post: Post) -> Halves:
@@ -430,12 +430,14 @@ class CheckedCounting:
         return masked(plan, evaluation.among(counts, self.noise(dropped)), self.allotment)
 
     def _evaluation(self, plan: Plan) -> Evaluation | HistogramEvaluation:
-        """The last one is kept: it is asked for twice."""
+        """The last one is kept, which is asked for twice, and that of what is proved: each analyst begins with it."""
         at = tuple(thresholds(plan))
         with self._lock:
-            if self._last is None or self._last[0] != at:
-                self._last = at, self.reports.evaluated(at)
-            return self._last[1]
+            if at not in self._evaluated:
+                kept = {} if self.proofs is None else {self.proofs.at: self._evaluated.get(self.proofs.at)}
+                known = {each: found for each, found in kept.items() if found is not None}
+                self._evaluated = {**known, at: self.reports.evaluated(at)}
+            return self._evaluated[at]
 
 
 @dataclass(repr=False)

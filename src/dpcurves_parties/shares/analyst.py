@@ -6,6 +6,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +30,7 @@ from ..serving.two_servers.dap import task_id
 from ..serving.two_servers.kinds import Asked, closed_standing
 from ..serving.two_servers.owner import AgreedReports, require_task
 from ..serving.two_servers.sealed_answers import Inquiry
-from .answer_proofs import hash_of_key, require_between, require_possible, require_proved, required
+from .answer_proofs import apart, hash_of_key, require_between, require_possible, require_proved, required
 from .function_shares import FunctionShares, Owners, added, joined, told
 from .histogram_reports import HistogramEncoding
 from .shared_records import CheckedEncoding, Encoding
@@ -44,8 +45,8 @@ PROVED = (
     " chance of 2**-60, if no owner helps the server that lies. Not proved: that this noise was drawn by chance"
 )
 PROVED_AT = (
-    "Below another edge a count is read if it lies between those at the proved edges next to it, but for noise: a lie"
-    " can be off by the records between them"
+    "Below another edge a count is read if it lies between those at the proved edges next to it, but for noise of"
+    " {:.0f} records at most: a lie can be off by that, and the records between these edges"
 )
 BELIEVED = "Not checked: owners. One dishonest owner can shift a count arbitrarily"
 CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
@@ -58,8 +59,10 @@ def assumed(task: Task, *, proved: bool = True) -> tuple[str, ...]:
         return ASSUMED, checked
     if not task.proved_at:
         return ASSUMED_PROVED, checked, PROVED.format("an answer is the counts of")
-    number = len(task.proved_at)
-    return ASSUMED_PROVED, checked, PROVED.format(f"counts below {number} edges are those of"), PROVED_AT
+    law = task.proved_law.required(PathSums)
+    most = max(apart(law, *edges) for edges in pairwise((0, *law.at)))
+    counts = PROVED.format(f"counts below {len(law.at)} edges are those of")
+    return ASSUMED_PROVED, checked, counts, PROVED_AT.format(most)
 
 
 def statement(task: Task) -> tuple[str, ...]:

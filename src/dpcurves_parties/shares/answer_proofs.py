@@ -43,8 +43,8 @@ what the proved counts are off, at most. *Right counts are read* but for a chanc
 exact counts do not fall; and so proved counts are compared with each other, 0 and the number of reports. The records
 of owners who are not checked can make a count fall.
 
-*Impossible answers are refused*, whatever z* is (`require_possible`): a number is read if the count of a cell or prefix
-of that many reports can be that far off, but for a chance of 2**-40 for all numbers together.
+*Impossible answers are refused*, whatever z* is (`require_possible`): numbers of all cells are read from -T to the
+number of reports and T, where noise is beyond one of these T with a chance of 2**-40, and counts below edges as above.
 
 *Not promised*: that the lying server's z* was drawn as it should be. It can choose it, before it knows anything of the
 answer, and the same for all who ask. An owner that helps a lying server, or whoever made the task, can show it the
@@ -372,7 +372,7 @@ def require_possible(law: Proved, counts: Sequence[int], reports: int) -> None:
         listed = {0: 0, **dict(zip(law.at, counts, strict=True))}
         rising = sorted(listed)
         falls = any(_falls(law, listed, one, other) for one, other in pairwise(rising))
-        if falls or listed[rising[-1]] > reports + _apart(law, 0, rising[-1]):
+        if falls or listed[rising[-1]] > reports + apart(law, 0, rising[-1]):
             raise ProtocolAborted("servers", IMPOSSIBLE, 502)
         return
     start = 0
@@ -403,11 +403,14 @@ def require_between(law: PathSums, listed: Mapping[int, int], asked: Mapping[int
 
 
 def _falls(law: PathSums, counts: Mapping[int, int], one: int, other: int) -> bool:
-    return counts[other] < counts[one] - _apart(law, one, other)
+    return counts[other] < counts[one] - apart(law, one, other)
 
 
-def _apart(law: PathSums, one: int, other: int) -> float:
-    """What the noises of two counts differ by, at most, but for a chance of `RARE`."""
+def apart(law: PathSums, one: int, other: int) -> float:
+    """Bound on the difference of the noises of two counts, which it exceeds with a chance of `RARE` at most.
+
+    Of a count between both, the bound is no larger: with the one below it has as many noises in common, or more.
+    """
     noises = sum(len(law.path(each)) for each in (one, other)) - 2 * law.shared(one, other)
     return tail_bound((Weighed(noises, 1.0, law.noise),), RARE)
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 from dpcurves.arguments import Refused
 from dpcurves.conversation import Plan, UnsupportedQuery
+from dpcurves.curves.prefixes import even_edges
 from dpcurves.curves.question import grid_from_json, grid_to_json
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import CountLaw, IntervalSums, PathSums
@@ -197,7 +198,7 @@ class Task(SharedTask):
         """As many as go into `EVEN` thresholds of all rows, and a power of two: fewer even ones are then among them."""
         query, apart = PrefixQuery(self.axes, at=()), 2 * (self.grid.outside is Outside.APART)
         few = 2 ** ((EVEN // query.rows - apart).bit_length() - 1)
-        return sorted({max(1, self.grid.cells * part // few) for part in range(1, few + 1)})
+        return even_edges(few, self.grid.cells)
 
     @property
     def axes(self) -> tuple[Axis | Categories, ...]:
