@@ -71,7 +71,7 @@ from dpcurves_parties.serving.two_servers.report_set import (
 from dpcurves_parties.serving.two_servers.store import Offer, Store, Stored
 from dpcurves_parties.shares import Server, Task
 from dpcurves_parties.shares.analyst import Analyst, read_places
-from dpcurves_parties.shares.answer_proofs import ProofKeys, Proved, Prover, Proving
+from dpcurves_parties.shares.answer_proofs import ProofKeys, ProvedCells, ProvedEdges, Prover, Proving
 from dpcurves_parties.shares.function_shares import FunctionShares, Owners
 from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 
@@ -160,7 +160,8 @@ def proofs() -> Table:
         queries[f"below {edges:,} edges of 32 bits"] = PrefixQuery((Axis("x", GRID),), tuple(at))
     for counted, query in queries.items():
         plan = FunctionShares().turn(query, ONE, dp.REPLACE_ONE.among(EACH_RECORD, count))
-        law: Proved = plan.law.required(IntervalSums) if isinstance(query, CountQuery) else plan.law.required(PathSums)
+        is_of_cells = isinstance(query, CountQuery)
+        law = ProvedCells(plan.law.required(IntervalSums)) if is_of_cells else ProvedEdges(plan.law.required(PathSums))
         seeds = [os.urandom(16) for _ in range(2 * count)]
         prover, places = Prover("00" * 32, law, ProofKeys.drawn(1).each), np.zeros(count, dtype=np.int64)
         begun = process_time()

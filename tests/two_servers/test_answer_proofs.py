@@ -29,7 +29,16 @@ from dpcurves.queries import PrefixQuery
 from dpcurves_parties.crypto import PortableEngine
 from dpcurves_parties.shares import ProtocolAborted
 from dpcurves_parties.shares import answer_proofs as proofs
-from dpcurves_parties.shares.answer_proofs import PRIME, HalfProof, ProofKeys, Proved, Prover, Proving
+from dpcurves_parties.shares.answer_proofs import (
+    PRIME,
+    HalfProof,
+    ProofKeys,
+    Proved,
+    ProvedCells,
+    ProvedEdges,
+    Prover,
+    Proving,
+)
 from dpcurves_parties.shares.function_shares import FunctionShares, Owners, joined
 from dpcurves_parties.shares.shared_records import CheckedEncoding, Encoding, Reports
 
@@ -37,9 +46,9 @@ RUN, APP = CliRunner(), build()
 TASK = "ab" * 32
 KEYS = ProofKeys("07" * 32, 2)
 NOISE = Noise(Family.LAPLACE, Fraction(1))
-LAW = IntervalSums(2, 6, (Tier((0, 4), NOISE), Tier(range(6), NOISE)), NOISE)
+LAW = ProvedCells(IntervalSums(2, 6, (Tier((0, 4), NOISE), Tier(range(6), NOISE)), NOISE))
 """Slots: two rows of six cells; 12 is that of the missing."""
-PATH = PathSums(12, (2, 3, 9, 12), 4, NOISE, None)
+PATH = ProvedEdges(PathSums(12, (2, 3, 9, 12), 4, NOISE, None))
 PLACES = np.array([0, 3, 3, 7, 11, 12, 5, 0])
 GRID, FINE_GRID = dp.Grid(0, 1, cells=24), dp.Grid(0, 1, cells=100_000)
 HUNDRED = dp.PrivacyLoss.pure(100)
@@ -48,8 +57,8 @@ X = np.random.default_rng(3).random(200)
 
 def numbers_of(places: Any, law: Proved = LAW) -> list[int]:
     """Contributions of records to an answer, worked out by hand."""
-    if isinstance(law, PathSums):
-        return [int((np.asarray(places) < edge).sum()) for edge in law.at]
+    if isinstance(law, ProvedEdges):
+        return [int((np.asarray(places) < edge).sum()) for edge in law.law.at]
     cells = np.zeros(13, dtype=int)
     np.add.at(cells, places, 1)
     rows = cells[:12].reshape(2, 6)
@@ -107,7 +116,7 @@ def test_arithmetic_is_that_of_the_field() -> None:
     for law in (LAW, PATH):
         r = proofs.coefficients(KEYS.each[0], TASK, law.size)
         by_hand = [dot(r.tolist(), numbers_of([slot], law)) for slot in range(13)]
-        assert proofs.weights(law, r, np.arange(13)).tolist() == by_hand
+        assert law.weights(r, np.arange(13)).tolist() == by_hand
 
 
 def test_right_answers_are_read_also_of_some_reports(sides: Sides) -> None:
@@ -196,7 +205,7 @@ SLOTS = np.random.default_rng(5).integers(0, 1001, 40)
 PLAN = FunctionShares().turn(
     PrefixQuery((AXIS,), AT), dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.among(EACH_RECORD, len(SLOTS))
 )
-FINE = PLAN.law.required(PathSums)
+FINE = ProvedEdges(PLAN.law.required(PathSums))
 FINE_ENCODING = Encoding(1000, ENGINE, 2, Prover(TASK, FINE, KEYS.each))
 SHARES = tuple(zip(*FINE_ENCODING.shared(SLOTS, Randomness.from_seed(1)), strict=True))
 MORE = FINE_ENCODING.shared(np.array([400]), Randomness.from_seed(2))[0]
@@ -206,12 +215,12 @@ SECRETS = (b"noise of server 0" * 2, b"noise of server 1" * 2)
 
 def half_of(party: int, shares: Sequence[bytes], secret: bytes) -> list[int]:
     keys, noise = FINE_ENCODING.keys(party, shares), NoiseKey(secret)
-    pairs = zip(Reports(keys, ENGINE, noise).below(AT), noise.noises(FINE, AT), strict=True)
+    pairs = zip(Reports(keys, ENGINE, noise).below(AT), FINE.noise(noise), strict=True)
     return [(share + noise) % 2**64 for share, noise in pairs]
 
 
 def proof_of(party: int, shares: Sequence[bytes], secret: bytes, task: str = TASK) -> HalfProof:
-    return Proving(task, party, *FINE_ENCODING.proved(shares)).half(proofs.noise_of(NoiseKey(secret), FINE))
+    return Proving(task, party, *FINE_ENCODING.proved(shares)).half(FINE.noise(NoiseKey(secret)))
 
 
 def lies_of(party: int) -> dict[str, tuple[list[int], HalfProof]]:
@@ -239,12 +248,11 @@ def lies_of(party: int) -> dict[str, tuple[list[int], HalfProof]]:
 def test_each_lie_about_counts_below_edges_is_refused(liar: int) -> None:
     halves = [half_of(party, SHARES[party], SECRETS[party]) for party in (0, 1)]
     told = [proof_of(party, SHARES[party], SECRETS[party]) for party in (0, 1)]
-    bound, law = [proof.hash for proof in told], FINE
-    noises = [NoiseKey(secret).noises(law, AT) for secret in SECRETS]
+    bound, noises = [proof.hash for proof in told], [FINE.noise(NoiseKey(secret)) for secret in SECRETS]
     counts = joined(PLAN, halves)
-    assert list(counts) == summed(numbers_of(SLOTS, law), *noises)
+    assert list(counts) == summed(numbers_of(SLOTS, FINE), *noises)
     read(counts, told)
-    proofs.require_possible(law, counts, len(SLOTS))
+    FINE.require_possible(counts, len(SLOTS))
     for lie, (half, proof) in lies_of(liar).items():
         halves[liar], told[liar] = half, proof
         sent = [each.of(1) for each in told]
@@ -255,7 +263,7 @@ def test_each_lie_about_counts_below_edges_is_refused(liar: int) -> None:
 
 def test_noise_that_a_server_was_bound_to_is_read_if_so_many_reports_can_give_the_numbers() -> None:
     """What is not proved, the law of the noise, and what bounds it."""
-    noise = NoiseKey(SECRETS[1]).noises(FINE, AT)
+    noise = FINE.noise(NoiseKey(SECRETS[1]))
     for more, is_possible in ((3, True), (10**6, False), (-(10**6), False)):
         half = [(number + more) % 2**64 for number in half_of(1, SHARES[1], SECRETS[1])]
         told = [
@@ -265,37 +273,37 @@ def test_noise_that_a_server_was_bound_to_is_read_if_so_many_reports_can_give_th
         counts = joined(PLAN, [half_of(0, SHARES[0], SECRETS[0]), half])
         read(counts, told)
         if is_possible:
-            proofs.require_possible(FINE, counts, len(SLOTS))
+            FINE.require_possible(counts, len(SLOTS))
             continue
         with pytest.raises(ProtocolAborted, match="^servers: the proved numbers are none of so many reports"):
-            proofs.require_possible(FINE, counts, len(SLOTS))
+            FINE.require_possible(counts, len(SLOTS))
     cells = numbers_of(PLACES)[:-1]
-    proofs.require_possible(LAW, [*cells, 1], len(PLACES))
+    LAW.require_possible([*cells, 1], len(PLACES))
     for wrong in ([*cells[:-1], -200, 1], [*cells[:-1], 200, 1], [*cells, 200]):
         with pytest.raises(ProtocolAborted, match="^servers: the proved numbers are none of so many reports"):
-            proofs.require_possible(LAW, wrong, len(PLACES))
+            LAW.require_possible(wrong, len(PLACES))
 
 
 def test_a_count_below_another_edge_is_read_if_it_is_between_proved_ones_but_for_noise() -> None:
-    law, listed = FINE, dict(zip(AT, (5, 100, 101, 400), strict=True))
+    listed = (5, 100, 101, 400)
     for threshold, low, high in ((3, (0, 0), (10, 5)), (11, (10, 5), (250, 100)), (700, (251, 101), (1000, 400))):
-        least = low[1] - proofs.apart(law, low[0], threshold)
-        most = high[1] + proofs.apart(law, threshold, high[0])
+        least = low[1] - FINE.apart(low[0], threshold)
+        most = high[1] + FINE.apart(threshold, high[0])
         for count in (ceil(least), floor(most)):
-            proofs.require_between(law, listed, {threshold: count})
+            FINE.require_between(listed, {threshold: count})
         for count in (ceil(least) - 1, floor(most) + 1):
             with pytest.raises(ProtocolAborted, match="^servers: a count is not between the proved ones"):
-                proofs.require_between(law, listed, {threshold: count})
+                FINE.require_between(listed, {threshold: count})
 
 
 def test_noises_of_two_counts_differ_by_more_than_is_allowed_for_with_a_chance_below_that_said() -> None:
     """By the exact law of all blocks that two counts do not share, of both servers."""
-    path = PathSums(12, (), 4, NOISE, None).by(2)
+    path = PATH.law.by(2)
     reach = np.arange(-200, 201)
     one = np.exp(-np.abs(reach)) * (np.e - 1) / (np.e + 1)
     for low, high in combinations(range(13), 2):
         many = len(set(path.path(low)) ^ set(path.path(high)))
-        law, most = np.ones(1), proofs.apart(path, low, high)
+        law, most = np.ones(1), ProvedEdges(path).apart(low, high)
         for _ in range(2 * many):
             law = np.convolve(law, one)
         tail = law[len(law) // 2 + floor(most) + 1 :].sum()

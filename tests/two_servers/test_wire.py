@@ -104,7 +104,7 @@ def test_proofs_of_halves_are_those_of_the_page() -> None:
     assert key == read["proofs"]["key"]
     stored = json.loads(read["document"])["proofs"]
     assert stored == [sha256(f"dpcurves proof key\n{key}".encode()).hexdigest()]
-    law = task.proved_law.required(IntervalSums)
+    law = task.plan((), 1).law.required(IntervalSums)
     r = book.coefficients(key, task.hash, law.size)
 
     def adds(slot: int) -> list[int]:

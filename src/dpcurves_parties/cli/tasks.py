@@ -253,7 +253,7 @@ class ReportForm:
 
 
 @dataclass(frozen=True)
-class ProvedEdges:
+class ListedEdges:
     """Options for the edges at which answers are proved, where a grid is too fine to count all cells."""
 
     proved_at: str | None = perhaps(
@@ -281,12 +281,12 @@ class Counts:
     classes: Classes
     others: Beside
     form: ReportForm
-    proved: ProvedEdges
+    proved: ListedEdges
 
     @classmethod
     def unsaid(cls) -> Counts:
         """Options with no value given."""
-        return cls(CountedColumn(), CellOptions(), Classes(), Beside(), ReportForm(), ProvedEdges())
+        return cls(CountedColumn(), CellOptions(), Classes(), Beside(), ReportForm(), ListedEdges())
 
 
 @dataclass(frozen=True)

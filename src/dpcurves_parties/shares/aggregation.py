@@ -28,7 +28,7 @@ from ..serving.two_servers.kinds import Answer, Asked, TaskKind, require_set
 from ..serving.two_servers.report_set import public_key
 from ..serving.two_servers.sealed_answers import Letter, Reply, answered, letter_of
 from ..serving.two_servers.store import Standing, Store
-from .answer_proofs import HalfProof, Proved, Proving, noise_of
+from .answer_proofs import HalfProof, Proved, Proving
 from .dap_uploads import AHEAD, NO_LEADER, Verifying, handed_on, upload
 from .function_shares import masked, thresholds
 from .histogram_reports import HistogramEncoding, HistogramEvaluation, HistogramReports, verify_key
@@ -118,7 +118,7 @@ class Proofs:
     Attributes:
         proving: Maker of the proofs.
         store: Storage of the hash that the other server told.
-        law: Law of the numbers that are proved.
+        law: The numbers that are proved.
         at: Thresholds of the answer that is proved; none: it is that of all cells.
     """
 
@@ -133,7 +133,7 @@ class Proofs:
         """The proof of the half with this noise: of all reports, or of those that `counts` leaves."""
         with self._lock:
             if self._own is None:
-                self._own = self.proving.half(noise_of(noise, self.law), counts)
+                self._own = self.proving.half(self.law.noise(noise), counts)
             return OwnProof(self, self._own)
 
     def with_other(self, own: HalfProof, told: Mapping[str, Any]) -> tuple[str, ...]:
@@ -602,7 +602,7 @@ class TaskService(Collection[Task]):
         proofs = None
         if held.proved is not None:
             proving = Proving(self.task.hash, self.party, *held.proved)
-            proofs = Proofs(proving, self.store, self.task.proved_law, self.task.proved_at)
+            proofs = Proofs(proving, self.store, self.task.proved, self.task.proved_at)
         if isinstance(held.reports, CheckedReports | CheckedJobs | HistogramReports):
             return CheckedCounting(self.task, held.reports, noise_of, allotment, standing, self.store, proofs)
         return PlainCounting(held.reports, allotment, standing, proofs)

@@ -6,7 +6,6 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +14,6 @@ from dpcurves.conversation import Plan, Release, Step, Strategy, Workload
 from dpcurves.curves import Question
 from dpcurves.curves.result import warn_of
 from dpcurves.data import Axis, Categories
-from dpcurves.laws import PathSums
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss
 from dpcurves.queries import Query
@@ -30,7 +28,7 @@ from ..serving.two_servers.dap import task_id
 from ..serving.two_servers.kinds import Asked, closed_standing
 from ..serving.two_servers.owner import AgreedReports, require_task
 from ..serving.two_servers.sealed_answers import Inquiry
-from .answer_proofs import apart, hash_of_key, require_between, require_possible, require_proved, required
+from .answer_proofs import ProvedEdges, hash_of_key, require_proved, required
 from .function_shares import FunctionShares, Owners, added, joined, told
 from .histogram_reports import HistogramEncoding
 from .shared_records import CheckedEncoding, Encoding
@@ -57,12 +55,10 @@ def assumed(task: Task, *, proved: bool = True) -> tuple[str, ...]:
     checked = BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
     if not (task.proofs and proved):
         return ASSUMED, checked
-    if not task.proved_at:
+    if not isinstance(task.proved, ProvedEdges):
         return ASSUMED_PROVED, checked, PROVED.format("an answer is the counts of")
-    law = task.proved_law.required(PathSums)
-    most = max(apart(law, *edges) for edges in pairwise((0, *law.at)))
-    counts = PROVED.format(f"counts below {len(law.at)} edges are those of")
-    return ASSUMED_PROVED, checked, counts, PROVED_AT.format(most)
+    counts = PROVED.format(f"counts below {task.proved.size} edges are those of")
+    return ASSUMED_PROVED, checked, counts, PROVED_AT.format(task.proved.most_apart)
 
 
 def statement(task: Task) -> tuple[str, ...]:
@@ -109,7 +105,7 @@ def _reports(task: Task) -> tuple[str, ...]:
 
 
 def _proofs(task: Task, encoding: Encoding) -> tuple[str, ...]:
-    proved, plain = task.numbers(task.proved_at), task.proved_law.size
+    proved, plain = task.numbers(task.proved_at), task.proved.size
     return (
         f"Proofs: a report has {encoding.size} bytes for each server, {replace(encoding, proofs=0).size} without them;"
         f" a half of the answer that is proved has {proved} numbers, {plain} without",
@@ -251,9 +247,9 @@ class Analyst:
         others = tuple(each for each in query.named_slots if each not in listed)
         parts = (others[start : start + task.most_at_once] for start in range(0, len(others), task.most_at_once))
         found = dict(zip(others, (count for at in parts for count in self._numbers(at, named)), strict=True))
-        if listed and found:
+        if self._once is not None and isinstance(task.proved, ProvedEdges):
             with self._doubting():
-                require_between(task.proved_law.required(PathSums), listed, found)
+                task.proved.require_between(self._once, found)
         return tuple((listed | found)[each] for each in query.named_slots)
 
     def _numbers(self, at: tuple[int, ...], named: str | None) -> tuple[int, ...]:
@@ -276,7 +272,7 @@ class Analyst:
         found = added(plan, numbers)
         with self._doubting():
             require_proved(self._ticket.proof, self._task.hash, joined(plan, numbers), proofs, bound)
-            require_possible(self._task.proved_law, found, plan.adjacency.total or 0)
+            self._task.proved.require_possible(found, plan.adjacency.total or 0)
         return found
 
     @contextmanager

@@ -36,15 +36,16 @@ reports failed before the first answer, and those have noise of their own (`Chec
 *Tasks of thresholds.* The numbers of an answer are here the counts at all edges of a list in the task document, where
 checked reports are checked, too, before the first answer. Servers tell each other the hashes of d with their first
 halves, at whatever thresholds: all above holds for this list. At other thresholds nothing is proved. A count there is
-read only if it is *between* (`require_between`): with the proved counts at the edges s and u before and after it, not
-below the one, nor above the other, by more than ``T(s, t)``, which the noises that both counts do not share exceed with
-a chance of 2**-40. *A lie there is bounded*: a count at t that is read is off by the records between s and u, T, and
-what the proved counts are off, at most. *Right counts are read* but for a chance of 2**-40 for each comparison, for
-exact counts do not fall; and so proved counts are compared with each other, 0 and the number of reports. The records
-of owners who are not checked can make a count fall.
+read only if it is *between* (`ProvedEdges.require_between`): with the proved counts at the edges s and u before and
+after it, not below the one, nor above the other, by more than ``T(s, t)``, which the noises that both counts do not
+share exceed with a chance of 2**-40. *A lie there is bounded*: a count at t that is read is off by the records between
+s and u, T, and what the proved counts are off, at most. *Right counts are read* but for a chance of 2**-40 for each
+comparison, for exact counts do not fall; and so proved counts are compared with each other, 0 and the number of
+reports. The records of owners who are not checked can make a count fall.
 
-*Impossible answers are refused*, whatever z* is (`require_possible`): numbers of all cells are read from -T to the
-number of reports and T, where noise is beyond one of these T with a chance of 2**-40, and counts below edges as above.
+*Impossible answers are refused*, whatever z* is (`Proved.require_possible`): numbers of all cells are read from -T to
+the number of reports and T, where noise is beyond one of these T with a chance of 2**-40, and counts below edges as
+above.
 
 *Not promised*: that the lying server's z* was drawn as it should be. It can choose it, before it knows anything of the
 answer, and the same for all who ask. An owner that helps a lying server, or whoever made the task, can show it the
@@ -63,7 +64,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -128,35 +129,140 @@ def inner(first: Words, second: Words) -> list[int]:
     return [(int((row >> _HALF).sum()) * 2**31 + int((row & _PART).sum())) % PRIME for row in rows]
 
 
-Proved = IntervalSums | PathSums
-"""The law of all cells, or of the counts at a list of edges, which rise."""
+# What is proved: all cells, or counts below the edges of a list
 
 
-def weights(law: Proved, coefficients: Words, places: NDArray[np.int64]) -> Words:
-    """Inner products of the coefficients with what a record in each of these slots adds to the numbers of an answer.
+class Proved(Protocol):
+    """Interface of the numbers of an answer that is proved."""
 
-    That of a missing record, whose place is behind all slots, is 0: answers hold the missing less their public total.
+    @property
+    def size(self) -> int:
+        """Number of them."""
+
+    def weights(self, coefficients: Words, places: NDArray[np.int64]) -> Words:
+        """Inner products of the coefficients with what a record in each of these slots adds to the numbers.
+
+        That of a missing record, whose place is behind all slots, is 0.
+        """
+
+    def noise(self, key: NoiseKey) -> list[int]:
+        """SECRET: the noise of all numbers, of one server."""
+
+    def require_possible(self, counts: Sequence[int], reports: int) -> None:
+        """Refuse proved numbers that no so many reports can have, with noise that is drawn as it should be.
+
+        Raises:
+            ProtocolAborted: a number is too small or too large, or a prefix holds less than a shorter one.
+        """
+
+
+@dataclass(frozen=True)
+class ProvedCells(Proved):
+    """All cells, by sums over intervals; the missing are told less their public total.
+
+    Attributes:
+        law: The law of the answer, with the noise of both servers.
     """
-    if isinstance(law, PathSums):
+
+    law: IntervalSums
+
+    @property
+    def size(self) -> int:
+        return self.law.size
+
+    def weights(self, coefficients: Words, places: NDArray[np.int64]) -> Words:
+        law = self.law
+        found, start = np.zeros((law.rows, law.cells), np.uint64), 0
+        for level in law.levels:
+            size = law.rows * len(level.starts)
+            each = coefficients[start : start + size].reshape(law.rows, -1)
+            found = _reduced(found + each[:, np.searchsorted(level.first, np.arange(law.cells), "right") - 1])
+            start += size
+        if law.missing is not None:
+            found = _reduced(found + _negated(coefficients[start : start + 1]))
+        return np.append(found.ravel(), np.uint64(0))[places]
+
+    def noise(self, key: NoiseKey) -> list[int]:
+        return key.of_sums(self.law)
+
+    def require_possible(self, counts: Sequence[int], reports: int) -> None:
+        start = 0
+        for noise, size in self.law.noises:
+            most = tail_bound((Weighed(1, 1.0, noise),), RARE / (2 * self.size))
+            if any(not -most <= count <= reports + most for count in counts[start : start + size]):
+                raise ProtocolAborted("servers", IMPOSSIBLE, 502)
+            start += size
+
+
+@dataclass(frozen=True)
+class ProvedEdges(Proved):
+    """Counts below the edges of a list.
+
+    Attributes:
+        law: The law of these counts, which rise, with the noise of both servers.
+    """
+
+    law: PathSums
+
+    @property
+    def size(self) -> int:
+        return self.law.size
+
+    def weights(self, coefficients: Words, places: NDArray[np.int64]) -> Words:
         total, tails = 0, [0]
         for each in coefficients[::-1].tolist():
             total = (total + each) % PRIME
             tails.append(total)
-        return np.array(tails[::-1], np.uint64)[np.searchsorted(law.at, places, "right")]
-    found, start = np.zeros((law.rows, law.cells), np.uint64), 0
-    for level in law.levels:
-        size = law.rows * len(level.starts)
-        each = coefficients[start : start + size].reshape(law.rows, -1)
-        found = _reduced(found + each[:, np.searchsorted(level.first, np.arange(law.cells), "right") - 1])
-        start += size
-    if law.missing is not None:
-        found = _reduced(found + _negated(coefficients[start : start + 1]))
-    return np.append(found.ravel(), np.uint64(0))[places]
+        return np.array(tails[::-1], np.uint64)[np.searchsorted(self.law.at, places, "right")]
+
+    def noise(self, key: NoiseKey) -> list[int]:
+        return key.noises(self.law, self.law.at)
+
+    def require_possible(self, counts: Sequence[int], reports: int) -> None:
+        listed = {0: 0, **dict(zip(self.law.at, counts, strict=True))}
+        *_, last = listed
+        falls = any(self._falls(listed, one, other) for one, other in pairwise(listed))
+        if falls or listed[last] > reports + self.apart(0, last):
+            raise ProtocolAborted("servers", IMPOSSIBLE, 502)
+
+    def require_between(self, listed: Sequence[int], asked: Mapping[int, int]) -> None:
+        """Refuse counts that are not between the proved ones at the edges next to them.
+
+        Args:
+            listed: Proved counts.
+            asked: Counts below other thresholds.
+
+        Raises:
+            ProtocolAborted: they are not.
+        """
+        counts = {0: 0, **dict(zip(self.law.at, listed, strict=True))}
+        edges = list(counts)
+        for threshold, count in asked.items():
+            above = bisect_left(edges, threshold)
+            both = {**counts, threshold: count}
+            before, after = edges[max(above - 1, 0)], edges[above]
+            if self._falls(both, before, threshold) or self._falls(both, threshold, after):
+                raise ProtocolAborted("servers", NOT_BETWEEN, 502)
+
+    def _falls(self, counts: Mapping[int, int], one: int, other: int) -> bool:
+        return counts[other] < counts[one] - self.apart(one, other)
+
+    @property
+    def most_apart(self) -> float:
+        """The largest bound `apart` of counts below edges next to each other.
+
+        No count between two edges has a larger one: with the one below it has as many noises in common, or more.
+        """
+        return max(self.apart(*edges) for edges in pairwise((0, *self.law.at)))
+
+    def apart(self, one: int, other: int) -> float:
+        """Bound on the difference of the noises of two counts, which it exceeds with a chance of `RARE` at most."""
+        noises = sum(len(self.law.path(each)) for each in (one, other)) - 2 * self.law.shared(one, other)
+        return tail_bound((Weighed(noises, 1.0, self.law.noise),), RARE)
 
 
-def noise_of(key: NoiseKey, law: Proved) -> list[int]:
-    """SECRET: the noise of all numbers, of one server."""
-    return key.noises(law, law.at) if isinstance(law, PathSums) else key.of_sums(law)
+RARE = 2.0**-40
+"""Chance with which an honest number is refused."""
 
 
 # Keys
@@ -230,7 +336,7 @@ class Prover:
 
     Attributes:
         task: The hash of the task.
-        law: The law of its answers.
+        law: The numbers of its answers.
         keys: The key of each analyst.
     """
 
@@ -248,7 +354,7 @@ class Prover:
         """
         size, found = self.law.size, np.empty((len(places), len(self.keys)), np.uint64)
         all_of = [coefficients(key, self.task, size) for key in self.keys]
-        own = [weights(self.law, each, places) for each in all_of]
+        own = [self.law.weights(each, places) for each in all_of]
         for part in _parts(len(places), size):
             pairs = zip(first[part], second[part], strict=True)
             sums = np.array([self._both(one, other) for one, other in pairs]).reshape(-1, size + len(self.keys))
@@ -357,66 +463,6 @@ def require_proved(
         raise ProtocolAborted("servers", UNPROVED, 502)
 
 
-def require_possible(law: Proved, counts: Sequence[int], reports: int) -> None:
-    """Refuse proved numbers that no so many reports can have, with noise that is drawn as it should be.
-
-    Args:
-        law: The law of the answer.
-        counts: Its numbers.
-        reports: Number of reports.
-
-    Raises:
-        ProtocolAborted: a number is too small or too large, or a prefix holds less than a shorter one.
-    """
-    if isinstance(law, PathSums):
-        listed = {0: 0, **dict(zip(law.at, counts, strict=True))}
-        rising = sorted(listed)
-        falls = any(_falls(law, listed, one, other) for one, other in pairwise(rising))
-        if falls or listed[rising[-1]] > reports + apart(law, 0, rising[-1]):
-            raise ProtocolAborted("servers", IMPOSSIBLE, 502)
-        return
-    start = 0
-    for noise, size in law.noises:
-        most = tail_bound((Weighed(1, 1.0, noise),), RARE / (2 * law.size))
-        if any(not -most <= count <= reports + most for count in counts[start : start + size]):
-            raise ProtocolAborted("servers", IMPOSSIBLE, 502)
-        start += size
-
-
-def require_between(law: PathSums, listed: Mapping[int, int], asked: Mapping[int, int]) -> None:
-    """Refuse counts that are not between the proved ones at the edges next to them.
-
-    Args:
-        law: The law of all counts of the task.
-        listed: Proved counts; the last one is that of all slots.
-        asked: Counts below other thresholds.
-
-    Raises:
-        ProtocolAborted: they are not.
-    """
-    edges, counts = [0, *sorted(listed)], {0: 0, **listed}
-    for threshold, count in asked.items():
-        above = bisect_left(edges, threshold)
-        both = {**counts, threshold: count}
-        if _falls(law, both, edges[max(above - 1, 0)], threshold) or _falls(law, both, threshold, edges[above]):
-            raise ProtocolAborted("servers", NOT_BETWEEN, 502)
-
-
-def _falls(law: PathSums, counts: Mapping[int, int], one: int, other: int) -> bool:
-    return counts[other] < counts[one] - apart(law, one, other)
-
-
-def apart(law: PathSums, one: int, other: int) -> float:
-    """Bound on the difference of the noises of two counts, which it exceeds with a chance of `RARE` at most.
-
-    Of a count between both, the bound is no larger: with the one below it has as many noises in common, or more.
-    """
-    noises = sum(len(law.path(each)) for each in (one, other)) - 2 * law.shared(one, other)
-    return tail_bound((Weighed(noises, 1.0, law.noise),), RARE)
-
-
-RARE = 2.0**-40
-"""Chance with which an honest number is refused."""
 OTHER_NOISE = "a half has other noise than its server was bound to before the first answer; nothing is read"
 UNPROVED = (
     "the answer is not proved: a half is not of the reports that count, or an owner sent a wrong word; nothing is read"

@@ -27,7 +27,7 @@ from ..serving.task_document import Role, loss_from_json, loss_to_json
 from ..serving.two_servers.dap import Configuration, Vdaf, number
 from ..serving.two_servers.kinds import SharedTask
 from ..serving.two_servers.report_set import LARGEST_SEALED, OVERHEAD
-from .answer_proofs import ProofKeys, Prover, required
+from .answer_proofs import ProofKeys, ProvedCells, ProvedEdges, Prover, required
 from .function_shares import FunctionShares, Owners
 from .histogram_reports import HistogramEncoding
 from .shared_records import CheckedEncoding, Encoding
@@ -181,13 +181,15 @@ class Task(SharedTask):
             return encoding
         keys = ProofKeys(proof, len(self.proofs))
         required(proof, [self.proofs[0]], keys.hashes[0] if proof else "")
-        return replace(encoding, prover=Prover(self.hash, self.proved_law, keys.each))
+        return replace(encoding, prover=Prover(self.hash, self.proved, keys.each))
 
     @property
-    def proved_law(self) -> IntervalSums | PathSums:
-        """The law of the numbers that are proved: of all cells, or of counts at the edges `proved_at`."""
+    def proved(self) -> ProvedCells | ProvedEdges:
+        """The numbers that are proved: of all cells, or counts at the edges `proved_at`."""
         law = self.plan(self.proved_at, 1).law
-        return law.required(IntervalSums) if self.counted is Counted.CELLS else law.required(PathSums)
+        if self.counted is Counted.CELLS:
+            return ProvedCells(law.required(IntervalSums))
+        return ProvedEdges(law.required(PathSums))
 
     def below(self, edges: Sequence[int]) -> tuple[int, ...]:
         """The thresholds that are asked for, where a question names these edges of the grid."""
@@ -195,7 +197,7 @@ class Task(SharedTask):
 
     @property
     def _even_edges(self) -> Sequence[int]:
-        """As many as go into `EVEN` thresholds of all rows, and a power of two: fewer even ones are then among them."""
+        """Even edges: many as go into `EVEN` thresholds of all rows, a power of two, so that fewer are among them."""
         query, apart = PrefixQuery(self.axes, at=()), 2 * (self.grid.outside is Outside.APART)
         few = 2 ** ((EVEN // query.rows - apart).bit_length() - 1)
         return even_edges(few, self.grid.cells)
