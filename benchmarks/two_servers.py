@@ -7,7 +7,8 @@ to look at. With `--check`, upload and first answer are measured for owners who 
 checked, and compared. With `--stored`, server 0 alone is measured: what it spends on an owner who sends one report on a
 connection of its own, and on a stranger who asks where the task stands, while so many reports of as many owners are
 stored. With `--cells`, one server's work for the counts of all of 1,024 cells is measured alone; with `--proofs`, what
-proofs of answers add for an owner, for a server and to a half. Compiled code is loaded before. Nothing is asserted.
+proofs of answers add for an owner, for a server and to a half; with `--agreement`, what servers tell each other to find
+the reports that both have, beside a Merkle tree. Compiled code is loaded before. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from math import ceil, log2
 from operator import sub
 from pathlib import Path
 from time import perf_counter, process_time
@@ -35,7 +37,7 @@ import dpcurves as dp
 from dpcurves.conversation import ALL, Need, Needs, Setting, Single
 from dpcurves.curves import CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis
-from dpcurves.laws import IntervalSums
+from dpcurves.laws import IntervalSums, PathSums
 from dpcurves.ledger import Ledger, QuestionBudget
 from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
@@ -47,11 +49,19 @@ from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket, found, hash_of
 from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of, close
 from dpcurves_parties.serving.two_servers.report_set import (
+    DIGEST,
     ID,
     NAME,
     OVERHEAD,
+    RECORD,
     Earlier,
+    Summary,
+    Unlisted,
+    bits_for,
+    common,
+    parts_of,
 )
+from dpcurves_parties.serving.two_servers.report_set import packed as packed_listings
 from dpcurves_parties.serving.two_servers.report_set import (
     packed_batch as packed,
 )
@@ -61,7 +71,7 @@ from dpcurves_parties.serving.two_servers.report_set import (
 from dpcurves_parties.serving.two_servers.store import Offer, Store, Stored
 from dpcurves_parties.shares import Server, Task
 from dpcurves_parties.shares.analyst import Analyst, read_places
-from dpcurves_parties.shares.answer_proofs import ProofKeys, Prover, Proving
+from dpcurves_parties.shares.answer_proofs import ProofKeys, ProvedCells, ProvedEdges, Prover, Proving
 from dpcurves_parties.shares.function_shares import FunctionShares, Owners
 from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 
@@ -80,7 +90,11 @@ def main() -> None:
     parser.add_argument("--stored", help="measure single uploads with so many reports stored: numbers with commas")
     parser.add_argument("--cells", action="store_true", help="measure the counts of all of 1,024 cells at one server")
     parser.add_argument("--proofs", action="store_true", help="measure what proofs of answers add")
+    parser.add_argument("--agreement", action="store_true", help="compare agreement on reports with a Merkle tree")
     arguments = parser.parse_args()
+    if arguments.agreement:
+        Console().print(agreement())
+        return
     if arguments.proofs:
         Console().print(proofs())
         return
@@ -137,11 +151,18 @@ def all_cells(reports: int) -> Table:
 def proofs() -> Table:
     """Cost of proofs of answers for one analyst, beside tasks without them, in this process."""
     title = "proofs of answers, processor time of a report; a report has 8 bytes more for each analyst"
-    table = Table("cells", "numbers", "owner", "each server", "bytes of a half, without and with", title=title)
+    table = Table("counted", "numbers", "owner", "each server", "bytes of a half, without and with", title=title)
+    count, queries = 200, dict[str, CountQuery | PrefixQuery]()
     for cells in (256, 1024, 4096, 65535):
-        query, count = CountQuery((Axis("x", dp.Grid(0, 1, cells=cells)),), Read.PREFIXES), 200
+        queries[f"{cells:,} cells"] = CountQuery((Axis("x", dp.Grid(0, 1, cells=cells)),), Read.PREFIXES)
+    for edges in (64, 4096):
+        at = (GRID.cells * part // edges for part in range(1, edges + 1))
+        queries[f"below {edges:,} edges of 32 bits"] = PrefixQuery((Axis("x", GRID),), tuple(at))
+    for counted, query in queries.items():
         plan = FunctionShares().turn(query, ONE, dp.REPLACE_ONE.among(EACH_RECORD, count))
-        law, seeds = plan.law.required(IntervalSums), [os.urandom(16) for _ in range(2 * count)]
+        is_of_cells = isinstance(query, CountQuery)
+        law = ProvedCells(plan.law.required(IntervalSums)) if is_of_cells else ProvedEdges(plan.law.required(PathSums))
+        seeds = [os.urandom(16) for _ in range(2 * count)]
         prover, places = Prover("00" * 32, law, ProofKeys.drawn(1).each), np.zeros(count, dtype=np.int64)
         begun = process_time()
         words = prover.words(places, seeds[:count], seeds[count:])
@@ -149,8 +170,47 @@ def proofs() -> Table:
         proving = Proving("00" * 32, 0, words, seeds[:count])
         server = spent_in(partial(proving.half, [0] * law.size)) / count
         size = f"{8 * law.size:,}, {8 * (2 * law.size + 1):,}"
-        table.add_row(f"{cells:,}", f"{law.size:,}", f"{owner * 1e6:.0f} us", f"{server * 1e6:.0f} us", size)
+        table.add_row(counted, f"{law.size:,}", f"{owner * 1e6:.0f} us", f"{server * 1e6:.0f} us", size)
     return table
+
+
+def agreement() -> Table:
+    """Bytes and messages to find reports that one server alone has: hashes of parts, and trees above the same parts.
+
+    Server 1 tells either the hashes of all parts, or a root and then, of each node that differs, the hashes of its
+    children; at last the parts that differ are listed. Of 10**6 reports it is what servers send, else worked out.
+    """
+    title = "agreement on reports: bytes of server 1 until all differences are known, and (messages)"
+    branches, sent = (2, 16, 256), Encoding(4096, PortableEngine.of_task(b"")).size + OVERHEAD + ID
+    table = Table(
+        "reports", "uploaded", "at one server", "parts", *(f"tree of {each}" for each in branches), title=title
+    )
+    names = np.random.default_rng(1).integers(0, 2**64, (10**6, 2), dtype=np.uint64)
+    ours = sorted((name.tobytes(), bytes(DIGEST)) for name in names)
+    for reports in (10**6, 2**25):
+        bits = bits_for(reports)
+        for number in (0, 1, 1000, reports // 100):
+            hit = -(2**bits) * np.expm1(number * np.log1p(-(2.0**-bits)))
+            listing = hit * (8 + RECORD * reports / 2**bits) if reports > len(ours) else listed(ours, number, bits)
+            told = [f"{NAME * 2**bits + listing:,.0f} ({1 + (number > 0)})"]
+            for each in branches:
+                levels = ceil(bits / log2(each))
+                nodes = sum(min(each**level, number) for level in range(levels))
+                told.append(f"{NAME + NAME * each * nodes + listing:,.0f} ({1 + (levels + 1) * (number > 0)})")
+            table.add_row(f"{reports:,}", f"{reports * sent:,}", f"{number:,}", *told)
+    return table
+
+
+def listed(ours: list[tuple[bytes, bytes]], number: int, bits: int) -> int:
+    """Bytes of the parts that server 1 lists, where server 0 lacks so many of these reports."""
+    theirs, gone = Summary.of("00" * 32, ours, bits), set(range(0, len(ours), len(ours) // number) if number else ())
+    kept = [each for place, each in enumerate(ours) if place not in gone]
+    try:
+        common("00" * 32, lambda: kept, len(kept), theirs, {})
+    except Unlisted as error:
+        parts = dict(parts_of(ours, bits))
+        return len(packed_listings({part: b"".join(map(b"".join, parts[part])) for part in error.parts}))
+    return 0
 
 
 def spent_in(work: Callable[[], object]) -> float:

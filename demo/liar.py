@@ -51,8 +51,8 @@ def lie_as(file: Path) -> None:
 
     for kind, follow in follows.items():
 
-        def followed(self: Any, message: bytes, plan: Any, analyst: int, follow: Any = follow) -> Half:
-            return changed(follow(self, message, plan, analyst), file.read_text())
+        def followed(self: Any, *asked: Any, follow: Any = follow) -> Half:
+            return changed(follow(self, *asked), file.read_text())
 
         setattr(kind, "follow", followed)  # noqa: B010
     setattr(TaskService, "half", half)  # noqa: B010

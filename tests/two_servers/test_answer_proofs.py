@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
+from math import ceil, floor
 from pathlib import Path
 from typing import Any
 
@@ -16,29 +18,50 @@ from typer.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.cli.app import build
-from dpcurves.laws import Family, IntervalSums, Noise, Tier
+from dpcurves.conversation import Plan
+from dpcurves.curves import CdfQuestion
+from dpcurves.data import Axis
+from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Tier
+from dpcurves.ledger import Ledger
+from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD
+from dpcurves.queries import PrefixQuery
 from dpcurves_parties.crypto import PortableEngine
+from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares import ProtocolAborted
 from dpcurves_parties.shares import answer_proofs as proofs
-from dpcurves_parties.shares.answer_proofs import PRIME, HalfProof, ProofKeys, Prover, Proving
-from dpcurves_parties.shares.function_shares import Owners
-from dpcurves_parties.shares.shared_records import CheckedEncoding, Encoding
+from dpcurves_parties.shares.aggregation import Half, Proofs
+from dpcurves_parties.shares.answer_proofs import (
+    PRIME,
+    HalfProof,
+    ProofKeys,
+    Proved,
+    ProvedCells,
+    ProvedEdges,
+    Prover,
+    Proving,
+)
+from dpcurves_parties.shares.function_shares import FunctionShares, Owners, joined
+from dpcurves_parties.shares.shared_records import CheckedEncoding, Encoding, Reports
 
 RUN, APP = CliRunner(), build()
 TASK = "ab" * 32
 KEYS = ProofKeys("07" * 32, 2)
 NOISE = Noise(Family.LAPLACE, Fraction(1))
-LAW = IntervalSums(2, 6, (Tier((0, 4), NOISE), Tier(range(6), NOISE)), NOISE)
+LAW = ProvedCells(IntervalSums(2, 6, (Tier((0, 4), NOISE), Tier(range(6), NOISE)), NOISE))
 """Slots: two rows of six cells; 12 is that of the missing."""
+PATH = ProvedEdges(PathSums(12, (2, 3, 9, 12), 4, NOISE, None))
 PLACES = np.array([0, 3, 3, 7, 11, 12, 5, 0])
-GRID = dp.Grid(0, 1, cells=24)
+GRID, FINE_GRID = dp.Grid(0, 1, cells=24), dp.Grid(0, 1, cells=100_000)
 HUNDRED = dp.PrivacyLoss.pure(100)
 X = np.random.default_rng(3).random(200)
 
 
-def numbers_of(places: Any) -> list[int]:
+def numbers_of(places: Any, law: Proved = LAW) -> list[int]:
     """Contributions of records to an answer, worked out by hand."""
+    if isinstance(law, ProvedEdges):
+        return [int((np.asarray(places) < edge).sum()) for edge in law.law.at]
     cells = np.zeros(13, dtype=int)
     np.add.at(cells, places, 1)
     rows = cells[:12].reshape(2, 6)
@@ -50,22 +73,24 @@ def numbers_of(places: Any) -> list[int]:
 class Sides:
     """Two servers in one process, with shares of the same records and noise that was made up."""
 
+    law: Proved
     proving: tuple[Proving, Proving]
     noise: tuple[list[int], list[int]]
     seeds: tuple[list[bytes], list[bytes]]
     words: list[list[int]]
 
 
-@pytest.fixture(params=[Encoding, CheckedEncoding], scope="module")
+@pytest.fixture(params=[(Encoding, LAW), (CheckedEncoding, LAW), (Encoding, PATH)], scope="module")
 def sides(request: pytest.FixtureRequest) -> Sides:
-    prover = Prover(TASK, LAW, KEYS.each)
-    encoding = request.param(12, PortableEngine.of_task(b"test"), 2, prover)
+    kind, law = request.param
+    prover = Prover(TASK, law, KEYS.each)
+    encoding = kind(12, PortableEngine.of_task(b"test"), 2, prover)
     shares = encoding.shared(PLACES, Randomness.from_seed(1))
     parts = [encoding.proved([share[party] for share in shares]) for party in (0, 1)]
     assert (parts[0][0] == parts[1][0]).all()
     made = (Proving(TASK, 0, *parts[0]), Proving(TASK, 1, *parts[1]))
-    drawn = np.random.default_rng(2).integers(-9, 9, (2, LAW.size)).tolist()
-    return Sides(made, (drawn[0], drawn[1]), (parts[0][1], parts[1][1]), parts[0][0].tolist())
+    drawn = np.random.default_rng(2).integers(-9, 9, (2, law.size)).tolist()
+    return Sides(law, made, (drawn[0], drawn[1]), (parts[0][1], parts[1][1]), parts[0][0].tolist())
 
 
 def read(counts: Sequence[int], halves: Sequence[HalfProof], analyst: int = 1) -> None:
@@ -91,15 +116,17 @@ def test_arithmetic_is_that_of_the_field() -> None:
         each = np.array([[one]] * len(ends), np.uint64)
         assert proofs.inner(each, ends[:, None]) == [one * end % PRIME for end in ends.tolist()]
     assert proofs.residues([-1, 0, 2**60, -(2**59)]).tolist() == [PRIME - 1, 0, 2**60, PRIME - 2**59]
-    r = proofs.coefficients(KEYS.each[0], TASK, LAW.size)
-    assert proofs.weights(LAW, r).tolist() == [dot(r.tolist(), numbers_of([slot])) for slot in range(13)]
+    for law in (LAW, PATH):
+        r = proofs.coefficients(KEYS.each[0], TASK, law.size)
+        by_hand = [dot(r.tolist(), numbers_of([slot], law)) for slot in range(13)]
+        assert law.weights(r, np.arange(13)).tolist() == by_hand
 
 
 def test_right_answers_are_read_also_of_some_reports(sides: Sides) -> None:
     counts = np.array([1, 1, 0, 1, 1, 1, 0, 1], dtype=bool)
     for kept in (None, counts):
         halves = [each.half(noise, kept) for each, noise in zip(sides.proving, sides.noise, strict=True)]
-        exact = numbers_of(PLACES if kept is None else PLACES[kept])
+        exact = numbers_of(PLACES if kept is None else PLACES[kept], sides.law)
         for analyst in (0, 1):
             read(summed(exact, *sides.noise), halves, analyst)
 
@@ -107,9 +134,9 @@ def test_right_answers_are_read_also_of_some_reports(sides: Sides) -> None:
 def test_every_number_that_is_another_one_is_refused(sides: Sides) -> None:
     """Numbers of the answer, of masked noise with its hash, of the sum; also those equal modulo the prime or 2**64."""
     right = [each.half(noise) for each, noise in zip(sides.proving, sides.noise, strict=True)]
-    answer = summed(numbers_of(PLACES), *sides.noise)
+    answer = summed(numbers_of(PLACES, sides.law), *sides.noise)
     read(answer, right)
-    for place in range(LAW.size):
+    for place in range(sides.law.size):
         for more in (1, -1, 2**40, PRIME, -PRIME, 2**61):
             with pytest.raises(ProtocolAborted, match="^servers: the answer is not proved"):
                 read([*answer[:place], answer[place] + more, *answer[place + 1 :]], right)
@@ -134,8 +161,8 @@ def test_what_a_server_sends_for_a_proof_follows_from_its_half_and_what_the_othe
 ) -> None:
     """The other server, all owners but one, and the analysts work out the sum; masked noise is even for any noise."""
     own = sides.proving[honest].half(sides.noise[honest])
-    victim, size = 4, LAW.size
-    exact = numbers_of([PLACES[victim]])  # as the honest server's half shows it to them, with its noise
+    victim, size = 4, sides.law.size
+    exact = numbers_of([PLACES[victim]], sides.law)  # as the honest server's half shows it to them, with its noise
     seen = summed(exact, sides.noise[honest])
     for analyst, key in enumerate(KEYS.each):
         r = proofs.coefficients(key, TASK, size).tolist()
@@ -170,6 +197,139 @@ def test_keys_are_the_tasks_and_words_are_of_the_field() -> None:
         encoding.require(0, [share[:at] + PRIME.to_bytes(8, "little") + share[at + 8 :]])
 
 
+# Counts below edges of a fine grid, by real shares and noise
+
+
+AXIS, AT = Axis("x", dp.Grid(0, 1, cells=1000)), (10, 250, 251, 1000)
+ENGINE = PortableEngine.of_task(b"test")
+SLOTS = np.random.default_rng(5).integers(0, 1001, 40)
+
+
+PLAN = FunctionShares().turn(
+    PrefixQuery((AXIS,), AT), dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.among(EACH_RECORD, len(SLOTS))
+)
+FINE = ProvedEdges(PLAN.law.required(PathSums))
+FINE_ENCODING = Encoding(1000, ENGINE, 2, Prover(TASK, FINE, KEYS.each))
+SHARES = tuple(zip(*FINE_ENCODING.shared(SLOTS, Randomness.from_seed(1)), strict=True))
+MORE = FINE_ENCODING.shared(np.array([400]), Randomness.from_seed(2))[0]
+"""A report that did not reach the other server."""
+SECRETS = (b"noise of server 0" * 2, b"noise of server 1" * 2)
+
+
+def half_of(party: int, shares: Sequence[bytes], secret: bytes) -> list[int]:
+    keys, noise = FINE_ENCODING.keys(party, shares), NoiseKey(secret)
+    pairs = zip(Reports(keys, ENGINE, noise).below(AT), FINE.noise(noise), strict=True)
+    return [(share + noise) % 2**64 for share, noise in pairs]
+
+
+def proof_of(party: int, shares: Sequence[bytes], secret: bytes, task: str = TASK) -> HalfProof:
+    return Proving(task, party, *FINE_ENCODING.proved(shares)).half(FINE.noise(NoiseKey(secret)))
+
+
+def lies_of(party: int) -> dict[str, tuple[list[int], HalfProof]]:
+    """Halves of a server that lies, and what it sends for their proof."""
+    shares, secret = list(SHARES[party]), SECRETS[party]
+    right, proof = half_of(party, shares, secret), proof_of(party, shares, secret)
+    fewer, twice = shares[:3] + shares[4:], [*shares, shares[3]]
+    swapped, another = [*shares[:3], MORE[party], *shares[4:]], b"other noise" * 3
+    first, second, *others = right
+    return {
+        "wrong sum": ([first, (second + 1) % 2**64, *others], proof),
+        "two numbers swapped": ([second, first, *others], proof),
+        "report dropped": (half_of(party, fewer, secret), proof),
+        "report dropped, also from the proof": (half_of(party, fewer, secret), proof_of(party, fewer, secret)),
+        "report counted twice": (half_of(party, twice, secret), proof_of(party, twice, secret)),
+        "share swapped": (half_of(party, swapped, secret), proof),
+        "share swapped, also in the proof": (half_of(party, swapped, secret), proof_of(party, swapped, secret)),
+        "other noise": (half_of(party, shares, another), proof),
+        "other noise, also in the proof": (half_of(party, shares, another), proof_of(party, shares, another)),
+        "replayed from another task": (right, proof_of(party, shares, secret, "cd" * 32)),
+    }
+
+
+@pytest.mark.parametrize("liar", [0, 1])
+def test_each_lie_about_counts_below_edges_is_refused(liar: int) -> None:
+    halves = [half_of(party, SHARES[party], SECRETS[party]) for party in (0, 1)]
+    told = [proof_of(party, SHARES[party], SECRETS[party]) for party in (0, 1)]
+    bound, noises = [proof.hash for proof in told], [FINE.noise(NoiseKey(secret)) for secret in SECRETS]
+    counts = joined(PLAN, halves)
+    assert list(counts) == summed(numbers_of(SLOTS, FINE), *noises)
+    read(counts, told)
+    FINE.require_possible(counts, len(SLOTS))
+    for lie, (half, proof) in lies_of(liar).items():
+        halves[liar], told[liar] = half, proof
+        sent = [each.of(1) for each in told]
+        print(lie)  # pytest shows it where it is read
+        with pytest.raises(ProtocolAborted, match=r"^servers: (the answer is not proved|a half has other noise)"):
+            proofs.require_proved(KEYS.each[1], TASK, joined(PLAN, halves), sent, bound)
+
+
+def test_noise_that_a_server_was_bound_to_is_read_if_so_many_reports_can_give_the_numbers() -> None:
+    """What is not proved, the law of the noise, and what bounds it."""
+    noise = FINE.noise(NoiseKey(SECRETS[1]))
+    for more, is_possible in ((3, True), (10**6, False), (-(10**6), False)):
+        half = [(number + more) % 2**64 for number in half_of(1, SHARES[1], SECRETS[1])]
+        told = [
+            proof_of(0, SHARES[0], SECRETS[0]),
+            Proving(TASK, 1, *FINE_ENCODING.proved(SHARES[1])).half([each + more for each in noise]),
+        ]
+        counts = joined(PLAN, [half_of(0, SHARES[0], SECRETS[0]), half])
+        read(counts, told)
+        if is_possible:
+            FINE.require_possible(counts, len(SLOTS))
+            continue
+        with pytest.raises(ProtocolAborted, match="^servers: the proved numbers are none of so many reports"):
+            FINE.require_possible(counts, len(SLOTS))
+    cells = numbers_of(PLACES)[:-1]
+    LAW.require_possible([*cells, 1], len(PLACES))
+    for wrong in ([*cells[:-1], -200, 1], [*cells[:-1], 200, 1], [*cells, 200]):
+        with pytest.raises(ProtocolAborted, match="^servers: the proved numbers are none of so many reports"):
+            LAW.require_possible(wrong, len(PLACES))
+
+
+def test_whatever_is_asked_first_binds_the_other_server_to_its_noise(tmp_path: Path) -> None:
+    """Also an answer that is not proved, which it could see, with the help of an analyst, before it chooses."""
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    Ledger.open(url)
+    store = Store(url)
+    store.begin(TASK)
+    proving = Proving(TASK, 0, *FINE_ENCODING.proved(SHARES[0]))
+    own = Proofs(proving, store, FINE, AT).own(NoiseKey(SECRETS[0]))
+    told = {"bound": "aa" * 32}
+    assert own.beside(Half((7,), 2), told, (30,), 0) == ((7,), 2, (own.proof.hash, "aa" * 32))
+    assert own.beside(Half((7,), 2), told, AT, 1).numbers == (7, *own.proof.of(1))
+    for wrong in ({"bound": "bb" * 32}, {}):
+        for at in ((30,), AT):
+            with pytest.raises(ProtocolAborted, match="^peer: it is bound to other noise than it told"):
+                own.beside(Half((7,), 2), wrong, at, 0)
+
+
+def test_a_count_below_another_edge_is_read_if_it_is_between_proved_ones_but_for_noise() -> None:
+    listed = (5, 100, 101, 400)
+    for threshold, low, high in ((3, (0, 0), (10, 5)), (11, (10, 5), (250, 100)), (700, (251, 101), (1000, 400))):
+        least = low[1] - FINE.apart(low[0], threshold)
+        most = high[1] + FINE.apart(threshold, high[0])
+        for count in (ceil(least), floor(most)):
+            FINE.require_between(listed, {threshold: count})
+        for count in (ceil(least) - 1, floor(most) + 1):
+            with pytest.raises(ProtocolAborted, match="^servers: a count is not between the proved ones"):
+                FINE.require_between(listed, {threshold: count})
+
+
+def test_noises_of_two_counts_differ_by_more_than_is_allowed_for_with_a_chance_below_that_said() -> None:
+    """By the exact law of all blocks that two counts do not share, of both servers."""
+    path = PATH.law.by(2)
+    reach = np.arange(-200, 201)
+    one = np.exp(-np.abs(reach)) * (np.e - 1) / (np.e + 1)
+    for low, high in combinations(range(13), 2):
+        many = len(set(path.path(low)) ^ set(path.path(high)))
+        law, most = np.ones(1), ProvedEdges(path).apart(low, high)
+        for _ in range(2 * many):
+            law = np.convolve(law, one)
+        tail = law[len(law) // 2 + floor(most) + 1 :].sum()
+        assert proofs.RARE / 2**12 < tail <= proofs.RARE
+
+
 # Real servers
 
 
@@ -180,9 +340,11 @@ def lying(arguments: Sequence[str], log: str, environment: Mapping[str, str]) ->
 
     how, right, made = Path(f"{log}.lies"), masked, Proving.half
 
-    def half(*arguments: Any) -> tuple[int, ...]:
-        first, *others = right(*arguments)
-        return first + 7 * ("half" in how.read_text()), *others
+    def half(plan: Plan, *arguments: Any) -> tuple[int, ...]:
+        first, *others = right(plan, *arguments)
+        lie, is_proved = how.read_text(), len(plan.query.named_slots) != 1
+        more = int(lie) * (not is_proved) if lie.isdigit() else 7 * ("half" in lie)
+        return (first + more) % 2**64, *others
 
     def proof(self: Proving, noise: Sequence[int], counts: Any = None) -> HalfProof:
         first, *others = noise
@@ -195,12 +357,18 @@ def lying(arguments: Sequence[str], log: str, environment: Mapping[str, str]) ->
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
-    """Server 0 follows the protocol, server 1 does if the file says nothing. Two tasks, made at the terminal."""
+    """Server 0 follows the protocol, server 1 does if the file says nothing. Two tasks, made at the terminal.
+
+    One counts all cells, the other checks its owners, and counts below thresholds.
+    """
     made = Federation(tmp_path_factory.mktemp("proofs"))
-    for name, check in (("believed", "answers"), ("checked", "owners,answers")):
+    for name, check, *counted in (
+        ("cells", "answers", "--grid", "0:1:24"),
+        ("thresholds", "owners,answers", "--grid", "0:1:100000", "--proved-at", "0.125,0.25,0.5,0.75"),
+    ):
         servers = ",".join(str(made.folder / f"a{party}" / "server.json") for party in (0, 1))
         process = made.typed(
-            "task", "create", "--name", name, "--column", "x", "--grid", "0:1:24", "--epsilon", "100",
+            "task", "create", "--name", name, "--column", "x", *counted, "--epsilon", "100",
             "--reports-per-owner", "300", "--servers", servers, "--owners", "3", "--analysts", "2", "--check", check,
             "--out", str(made.folder / f"{name}.json"), "--tickets", str(made.folder / f"{name}-tickets"),
         )  # fmt: skip
@@ -215,7 +383,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
         for task in made.tasks.values():
             made.contribute(task, {"x": X})
             if task.owners is Owners.CHECKED:
-                made.contribute_changed(task, 7, -60)
+                made.contribute_changed(task, 7, 0)
             made.close(task)
         yield made
     finally:
@@ -229,43 +397,71 @@ def dp_task(file: Path) -> Any:
     return Task.read(file)
 
 
-@pytest.mark.parametrize(("name", "party"), [("believed", 0), ("checked", 1)])
+def again(pair: Federation, lie: str) -> None:
+    """Start server 1 anew, which now lies so."""
+    (pair.folder / "log1.lies").write_text(lie)
+    pair.end(1)
+    pair.start(1, program=lying)
+    pair.close_connections()
+
+
+@pytest.mark.parametrize(("name", "party"), [("cells", 0), ("thresholds", 1)])
 def test_a_server_that_lies_is_refused_by_the_analyst_whoever_was_asked(
     pair: Federation, name: str, party: int
 ) -> None:
     """The first answer binds both to their noise. Afterwards a lie is refused in one line, and the truth is read."""
-    task, question, lies = pair.tasks[name], dp.HistogramQuestion("x", GRID), pair.folder / "log1.lies"
+    task, is_of_cells = pair.tasks[name], name == "cells"
+    question: Any = dp.HistogramQuestion("x", GRID)
+    if not is_of_cells:
+        question = CdfQuestion("x", FINE_GRID, at=(12_500, 50_000))
     analyst = pair.analyst(task, party)
-    bars = analyst.ask(question)
-    assert np.allclose(bars.unbiased, np.histogram(X, GRID.edges)[0], rtol=0, atol=1e-9)
-    assert (analyst.dropped, bars.missing) == (7 * (name == "checked"), pytest.approx(7 * (name == "checked")))
-    for lie, line in (
+    first = analyst.ask(question)
+    if is_of_cells:
+        assert np.allclose(first.unbiased, np.histogram(X, GRID.edges)[0], rtol=0, atol=1e-9)
+    else:
+        assert (np.abs(first.turns[0].values - np.array([(t > X).sum() for t in (0.125, 0.5, 1)])) < 20).all()
+        assert analyst.dropped == 7
+    lies = [
         ("half", "^servers: the answer is not proved"),
         ("noise", "^(peer: it is bound to other noise than it told|servers: a half has other noise)"),
         ("half and noise", "^(peer: it is bound to other noise than it told|servers: (a half|their halves))"),
-    ):
-        lies.write_text(lie)
-        pair.end(1)
-        pair.start(1, program=lying)
-        pair.close_connections()
+    ]
+    for lie, line in lies if is_of_cells else lies[:2]:
+        again(pair, lie)
         with pytest.raises(ProtocolAborted, match=line):
             pair.analyst(task, party).ask(question)
         if lie == "half":
             document = ["--task", str(pair.folder / f"{name}.json"), "--ticket", str(pair.file(task, "analyst-1"))]
+            asked = ["histogram"] if is_of_cells else ["cdf", "--at", "0.125,0.5"]
             for more in ((), ("--unproved",)):
-                result = RUN.invoke(APP, ["ask", "histogram", *document, *more])
+                result = RUN.invoke(APP, ["ask", *asked, *document, *more])
                 assert (result.exit_code == 0) == bool(more), result.output
             assert "doubt: the answer is not proved" in result.stdout
             assert "Proved:" not in result.stdout
+    again(pair, "")
+    assert pair.analyst(task, party).ask(question).to_json() == first.to_json()
+
+
+def test_below_edges_that_are_not_proved_a_lie_is_read_only_between_those_next_to_it(pair: Federation) -> None:
+    task, question = pair.tasks["thresholds"], CdfQuestion("x", FINE_GRID, at=(30_000,))
+    assert task.proved_at == task.checked_at == (12_500, 25_000, 50_000, 75_000, 100_000)
+    right = pair.analyst(task).ask(question).turns[0].values[0]
+    assert abs(right - (X < 0.3).sum()) < 20
+    document = ["--task", str(pair.folder / "thresholds.json"), "--ticket", str(pair.file(task, "analyst-1"))]
+    result = RUN.invoke(APP, ["ask", "quantiles", "--at", "0.5", *document])
+    assert result.exit_code == 0, result.output
+    assert "Proved: counts below 5 edges are those of these reports" in result.stdout
+    lies = pair.folder / "log1.lies"
+    lies.write_text("7")
+    assert pair.analyst(task).ask(question).turns[0].values[0] == right + 7
+    lies.write_text("150")
+    with pytest.raises(ProtocolAborted, match="^servers: a count is not between the proved ones"):
+        pair.analyst(task).ask(question)
     lies.write_text("")
-    pair.end(1)
-    pair.start(1, program=lying)
-    pair.close_connections()
-    assert pair.analyst(task, party).ask(question).evidence == bars.evidence
 
 
 def test_a_ticket_without_the_tasks_key_sends_and_reads_nothing(pair: Federation) -> None:
-    task = pair.tasks["believed"]
+    task = pair.tasks["cells"]
     with pytest.raises(ProtocolAborted, match="^ticket: its key for proofs of answers is not that of the task"):
         task.sharing("")
     with pytest.raises(ProtocolAborted, match="^ticket: its key for proofs of answers is not that of the task"):

@@ -15,7 +15,7 @@ from at_once import at_once
 
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.curves import Question, UnboundedCdfQuestion
-from dpcurves.data import Categories, Grid
+from dpcurves.data import Categories, Grid, Outside
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.session import rehearse
 from dpcurves_parties.serving.identity import Identity, Pair, read_server
@@ -47,10 +47,11 @@ LABELLED = replace(
     grid=Grid.geometric(1, 9, cells=2**40),
     counted=None,
 )
+PROVED = replace(LABELLED, proofs=("22" * 32,))
 PEOPLE = {Role.OWNER: 2, Role.ANALYST: 1, Role.COORDINATOR: 1}
 
 
-@pytest.mark.parametrize("task", [PLAIN, LABELLED])
+@pytest.mark.parametrize("task", [PLAIN, LABELLED, PROVED])
 def test_a_document_comes_back_the_same_with_the_same_hash(task: Task) -> None:
     again = Task.from_json(task.to_json())
     assert again == replace(task, tokens=dict.fromkeys(Role, ()))
@@ -68,6 +69,26 @@ def test_a_document_comes_back_the_same_with_the_same_hash(task: Task) -> None:
 )  # fmt: skip
 def test_every_change_gives_another_hash(changes: dict[str, object]) -> None:
     assert replace(PLAIN, **changes).hash != PLAIN.hash  # type: ignore[arg-type]
+
+
+def test_counts_below_a_public_list_of_edges_are_proved() -> None:
+    """Even ones in both classes where none are named, with the ends of both; reports are checked there, too."""
+    cells = 2**40
+    own = [cells * part // 32 for part in range(1, 33)]
+    assert PROVED.proved_at == PROVED.checked_at == (*own, *(cells + each for each in own))
+    apart = replace(PROVED, grid=LABELLED.grid.with_outside(Outside.APART), proved_at=())
+    assert len(apart.proved_at) == 2 * (16 + 2)
+    assert apart.below((7,)) == (1, 8, cells + 1, cells + 2, cells + 3, cells + 10, 2 * cells + 3, 2 * cells + 4)
+    named = replace(PROVED, proved_at=(5, 2 * cells))
+    assert named.hash != PROVED.hash
+    assert [named.is_proved(at) for at in ((5, 2 * cells), (5,), ())] == [True, False, False]
+    assert (named.numbers((5, 2 * cells)), named.numbers((5,))) == (2 * 2 + 1, 1)
+    for wrong in ((5, 5, 2 * cells), (0, 2 * cells), (5,), (*range(1, 65), 2 * cells)):
+        with pytest.raises(ValueError, match=r"^proved_at: (thresholds that rise|at most 64 thresholds)"):
+            replace(PROVED, proved_at=wrong)
+    for task in (replace(LABELLED, counted=None), replace(PLAIN, proofs=("22" * 32,))):
+        with pytest.raises(ValueError, match="^proved_at: edges at which answers are proved are for tasks that count"):
+            replace(task, proved_at=(5, task.slots))
 
 
 def test_what_is_no_task_of_this_version_is_refused(tmp_path: Path) -> None:

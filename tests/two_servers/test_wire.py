@@ -14,6 +14,7 @@ import wire_textbook as book
 from textbook import Textbook, TextbookChecked, task_keys
 from wire_vectors import QUESTIONS, SLOTS, VECTORS, bytes_of, fixed, task_of, written
 
+from dpcurves.laws import IntervalSums
 from dpcurves_parties.crypto import checked_values
 from dpcurves_parties.serving.two_servers.report_set import OVERHEAD, Told, packed_batch, unpacked_batch
 from dpcurves_parties.shares.shared_records import CheckedEncoding
@@ -103,7 +104,7 @@ def test_proofs_of_halves_are_those_of_the_page() -> None:
     assert key == read["proofs"]["key"]
     stored = json.loads(read["document"])["proofs"]
     assert stored == [sha256(f"dpcurves proof key\n{key}".encode()).hexdigest()]
-    law = task.proved_law
+    law = task.plan((), 1).law.required(IntervalSums)
     r = book.coefficients(key, task.hash, law.size)
 
     def adds(slot: int) -> list[int]:

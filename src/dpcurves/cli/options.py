@@ -747,24 +747,32 @@ class SomeEdges:
     def of(self, grid: Grid) -> tuple[int, ...] | None:
         """Indices of the edges; None: all edges. Refused where a value lies outside, or there are too many."""
         if self.points is None:
-            return None if self.at is None else _nearest_edges(self.at, grid)
+            return None if self.at is None else nearest_edges(self.at, grid)
         if self.at is not None:
             raise Misuse("points", "give --at or --points, not both")
-        number = whole("points", self.points)
-        if number > MOST_POINTS:
-            raise Misuse("points", f"at most {MOST_POINTS} edges are asked for at once, got {number}")
-        return tuple(sorted({max(1, grid.cells * place // number) for place in range(1, number + 1)}))
+        return edges_evenly(self.points, grid)
 
 
-def _nearest_edges(given: str, grid: Grid) -> tuple[int, ...]:
+def edges_evenly(given: str, grid: Grid, option: str = "points") -> tuple[int, ...]:
+    """Indices of so many evenly spaced edges. Raises `Misuse`: there are none, or too many."""
+    from ..curves.prefixes import even_edges
+
+    number = whole(option, given)
+    if number > MOST_POINTS:
+        raise Misuse(option, f"at most {MOST_POINTS} edges are asked for at once, got {number}")
+    return even_edges(number, grid.cells)
+
+
+def nearest_edges(given: str, grid: Grid, option: str = "at") -> tuple[int, ...]:
+    """Indices of the edges nearest to the values of an option. Raises `Misuse`: one lies outside, or two are one."""
     import numpy as np
 
-    values = numbers("at", given)
+    values = numbers(option, given)
     if any(not grid.lower <= value <= grid.upper for value in values):
-        raise Misuse("at", f"values from {grid.lower:g} to {grid.upper:g} are needed, the bounds of the grid")
+        raise Misuse(option, f"values from {grid.lower:g} to {grid.upper:g} are needed, the bounds of the grid")
     edges = tuple(grid.nearest_edge(np.array(values)).tolist())
     if len(set(edges)) < len(edges):
-        raise Misuse("at", "two of the values have the same nearest edge; each edge is asked for once")
+        raise Misuse(option, "two of the values have the same nearest edge; each edge is asked for once")
     return edges
 
 

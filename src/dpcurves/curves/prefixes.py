@@ -39,6 +39,15 @@ def edges_given(given: Any, axis: Axis) -> tuple[int, ...]:
     return at
 
 
+def even_edges(number: int, cells: int) -> tuple[int, ...]:
+    """Numbers of so many evenly spaced edges of a grid, the last one its end; fewer, where it has fewer cells.
+
+    >>> even_edges(4, 10), even_edges(4, 2)
+    ((2, 5, 7, 10), (1, 2))
+    """
+    return tuple(sorted({max(1, cells * part // number) for part in range(1, number + 1)}))
+
+
 def all_edges(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
     """The query that is paid for: all counts along this grid."""
     return PrefixQuery((axis,) if classes is None else (classes, axis), at=())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -513,6 +514,18 @@ class PrefixQuery(Query):
     def paid_as(self) -> Self:
         """The counts of this table together."""
         return replace(self, at=())
+
+    def below(self, edges: Iterable[int]) -> Self:
+        """Counts of each row below these edges of the grid, below its ends, and of all of the row.
+
+        >>> PrefixQuery((Axis("x", Grid(0, 8, cells=8)),), at=()).below((2, 5)).at
+        (2, 5, 8)
+        """
+        axis = self.axes[-1]
+        grid = axis.grid  # type: ignore[union-attr]  # the last axis is on one
+        apart = int(grid.outside is Outside.APART)
+        own = sorted({edge + apart for edge in (0, *edges, grid.cells)} | {axis.slots})
+        return replace(self, at=tuple(row * axis.slots + each for row in range(self.rows) for each in own if each))
 
     @property
     def named_slots(self) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray
 from ..conversation import ALL, Below, Brackets, Counted, Evidence, Prefixes, Release, Setting, Step, Strategy
-from ..data import MOST_LAID_OUT, Axis, Outside
+from ..data import MOST_LAID_OUT, Axis
 from ..estimation import JointEstimate, Splits, layout_of, least_squares_total
 from ..estimation.binary_tree import WHOLE, Dyadic, Layout, beginnings, largest_below, undivided
 from ..inference import PathQuantile
@@ -445,12 +445,9 @@ def _starts(layout: Layout, nodes: NDArray[np.int64]) -> Places:
 
 def below(workload: Below, setting: Setting) -> Strategy[Counted]:
     """Ask how many records of each class lie below these edges of the grid, below its ends, and in all."""
-    axis, query = workload.axis, PrefixQuery(workload.axes, at=())
-    apart = int(axis.grid.outside is Outside.APART)
-    own = sorted({edge + apart for edge in (0, *workload.edges, axis.grid.cells)} | {axis.slots})
-    at = tuple(row * axis.slots + each for row in range(query.rows) for each in own if each)
-    turn = yield Step(replace(query, at=at), ALL)
-    cut = axis.grid.cut(workload.edges)
+    query = PrefixQuery(workload.axes, at=()).below(workload.edges)
+    turn = yield Step(query, ALL)
+    cut = workload.axis.grid.cut(workload.edges)
     return Counted((turn,), (Evidence.of(turn).in_cells(query.rows),), cut)
 
 

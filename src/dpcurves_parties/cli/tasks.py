@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, floor, log10
 from pathlib import Path
@@ -22,7 +22,9 @@ from dpcurves.cli.options import (
     categories,
     category,
     chosen,
+    edges_evenly,
     grid_of,
+    nearest_edges,
     option,
     perhaps,
     values_of,
@@ -35,7 +37,7 @@ from .pair_tasks import close as close_people
 
 if TYPE_CHECKING:
     from dpcurves.cli.options import Command
-    from dpcurves.data import Axis, Categories
+    from dpcurves.data import Axis, Categories, Grid
 
     from ..pairs import PairTask
     from ..shares import Task
@@ -251,19 +253,40 @@ class ReportForm:
 
 
 @dataclass(frozen=True)
+class ListedEdges:
+    """Options for the edges at which answers are proved, where a grid is too fine to count all cells."""
+
+    proved_at: str | None = perhaps(
+        "X,X,X",
+        "With --check answers, on a grid too fine to count all cells: prove counts below these values, at the nearest"
+        " edges; else below up to 64 even ones.",
+    )
+    proved_points: str | None = perhaps("N", "As --proved-at, at so many evenly spaced edges.")
+
+    def of(self, grid: Grid) -> tuple[int, ...] | None:
+        """Indices of the edges; None: none were named. Raises `Misuse`: they are named in both ways."""
+        if self.proved_points is None:
+            return None if self.proved_at is None else nearest_edges(self.proved_at, grid, "proved-at")
+        if self.proved_at is not None:
+            raise Misuse("proved-points", "give --proved-at or --proved-points, not both")
+        return edges_evenly(self.proved_points, grid, "proved-points")
+
+
+@dataclass(frozen=True)
 class Counts:
-    """Options for the counts of two servers: column, grid, classes, columns beside, and encoding."""
+    """Options for the counts of two servers: column, grid, classes, columns beside, encoding, and proved edges."""
 
     counted: CountedColumn
     cells: CellOptions
     classes: Classes
     others: Beside
     form: ReportForm
+    proved: ListedEdges
 
     @classmethod
     def unsaid(cls) -> Counts:
         """Options with no value given."""
-        return cls(CountedColumn(), CellOptions(), Classes(), Beside(), ReportForm())
+        return cls(CountedColumn(), CellOptions(), Classes(), Beside(), ReportForm(), ListedEdges())
 
 
 @dataclass(frozen=True)
@@ -350,12 +373,15 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
     from ..shares.analyst import statement
 
     (first, second), checked, keys = parties.known(2), parties.checked(), parties.proving()
+    grid = counts.cells.declared()
     draft = Task(
-        parties.name, counts.counted.named(), counts.cells.declared(), counts.classes.declared(), price.loss(),
+        parties.name, counts.counted.named(), grid, counts.classes.declared(), price.loss(),
         parties.reports(), (first, second), {}, counts.counted.measured_in, owners=checked, least=parties.passing(),
         beside=counts.others.declared(), proofs=() if keys is None else keys.hashes, enrols=parties.enrol,
         reported=counts.form.reported(),
     )  # fmt: skip
+    if (edges := counts.proved.of(grid)) is not None:
+        draft = replace(draft, proved_at=draft.below(edges))
     say(
         terminal(),
         *statement(parties.found(draft, keys=keys)),

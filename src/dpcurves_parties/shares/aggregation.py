@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.conversation import Plan
-from dpcurves.laws import IntervalSums
 from dpcurves.ledger import Allotment
 from dpcurves.mechanisms.lazy_tree import NoiseKey, noise_name
 
@@ -29,7 +28,7 @@ from ..serving.two_servers.kinds import Answer, Asked, TaskKind, require_set
 from ..serving.two_servers.report_set import public_key
 from ..serving.two_servers.sealed_answers import Letter, Reply, answered, letter_of
 from ..serving.two_servers.store import Standing, Store
-from .answer_proofs import HalfProof, Proving
+from .answer_proofs import HalfProof, Proved, Proving
 from .dap_uploads import AHEAD, NO_LEADER, Verifying, handed_on, upload
 from .function_shares import masked, thresholds
 from .histogram_reports import HistogramEncoding, HistogramEvaluation, HistogramReports, verify_key
@@ -119,19 +118,23 @@ class Proofs:
     Attributes:
         proving: Maker of the proofs.
         store: Storage of the hash that the other server told.
+        law: The numbers that are proved.
+        at: Thresholds of the answer that is proved; none: it is that of all cells.
     """
 
     proving: Proving
     store: Store
+    law: Proved
+    at: tuple[int, ...]
     _lock: Lock = field(default_factory=Lock, init=False)
     _own: HalfProof | None = field(default=None, init=False)
 
-    def own(self, plan: Plan, noise: NoiseKey, counts: NDArray[np.bool_] | None = None) -> HalfProof:
+    def own(self, noise: NoiseKey, counts: NDArray[np.bool_] | None = None) -> OwnProof:
         """The proof of the half with this noise: of all reports, or of those that `counts` leaves."""
         with self._lock:
             if self._own is None:
-                self._own = self.proving.half(noise.of_sums(plan.law.required(IntervalSums)), counts)
-            return self._own
+                self._own = self.proving.half(self.law.noise(noise), counts)
+            return OwnProof(self, self._own)
 
     def with_other(self, own: HalfProof, told: Mapping[str, Any]) -> tuple[str, ...]:
         """Hashes of the noises of server 0 and of server 1, once the other one's is written down.
@@ -145,9 +148,26 @@ class Proofs:
         return (own.hash, other) if self.proving.party == 0 else (other, own.hash)
 
 
-def _binding(proof: HalfProof | None) -> dict[str, str]:
+class OwnProof(NamedTuple):
+    """SECRET: the proof of this server's half, with what made it."""
+
+    proofs: Proofs
+    proof: HalfProof
+
+    def beside(self, half: Half, told: Mapping[str, Any], at: tuple[int, ...], analyst: int) -> Half:
+        """A half with its proof for an analyst, where it has one.
+
+        Whatever was asked, the other server's message binds it: were it not bound by answers that are not proved, it
+        could choose its noise after it has seen some of them.
+        """
+        bound = self.proofs.with_other(self.proof, told)
+        proved = self.proof.of(analyst) if at == self.proofs.at else ()
+        return Half((*half.numbers, *proved), half.dropped, bound)
+
+
+def _binding(proof: OwnProof | None) -> dict[str, str]:
     """Noise that this server is bound to, for a message to the other one."""
-    return {} if proof is None else {"bound": proof.hash}
+    return {} if proof is None else {"bound": proof.proof.hash}
 
 
 @dataclass(repr=False)
@@ -170,23 +190,25 @@ class PlainCounting:
 
     def lead(self, own: Asked, plan: Plan, asker: Asker, post: Post) -> Halves:
         """Both halves, when this server was asked; with the analyst's letter to the other one."""
-        named, proof = self.standing.named, self._proof(plan)
+        named, proof = self.standing.named, self._proof
         with ThreadPoolExecutor(1) as beside:
             coming = beside.submit(post, "half", own.to_json(**named, letter=asker.letter, **_binding(proof)))
             numbers = self._half(plan)
             told = half_told(own, coming.result(), named, 0)
-        return Halves(proved(Half(numbers, 0), self.proofs, proof, told, asker.analyst), told.get("half"))
+        half = Half(numbers, 0)
+        return Halves(half if proof is None else proof.beside(half, told, own.at, asker.analyst), told.get("half"))
 
     def cells(self, plan: Plan, post: Post | None) -> Half:
         """This server's half for all cells."""
         return Half(self._half(plan), 0)
 
-    def _proof(self, plan: Plan) -> HalfProof | None:
-        return None if self.proofs is None else self.proofs.own(plan, self.reports.noise)
+    @property
+    def _proof(self) -> OwnProof | None:
+        return None if self.proofs is None else self.proofs.own(self.reports.noise)
 
     def _half(self, plan: Plan) -> tuple[int, ...]:
-        """Work out thresholds at once, and all cells one time: whoever asks meanwhile waits."""
-        if not plan.query.is_laid_out:
+        """Work out thresholds at once, and what is proved, or all cells, one time: whoever asks meanwhile waits."""
+        if not plan.query.is_laid_out and (self.proofs is None or plan.query.named_slots != self.proofs.at):
             return masked(plan, self.reports, self.allotment)
         with self._lock:
             if self._own is None:
@@ -209,17 +231,10 @@ class PlainCounting:
         """
         raise ProtocolAborted("question", NOT_CHECKED, 409)
 
-    def follow(self, message: bytes, plan: Plan, analyst: int) -> Half:
+    def follow(self, message: bytes, asked: Asked, plan: Plan, analyst: int) -> Half:
         """This server's half, when the other one was asked."""
-        told = opened(message, "question")
-        return proved(Half(self._half(plan), 0), self.proofs, self._proof(plan), told, analyst)
-
-
-def proved(half: Half, proofs: Proofs | None, proof: HalfProof | None, told: Mapping[str, Any], analyst: int) -> Half:
-    """A half with its proof for an analyst, where there is one, once the other server's message has bound that one."""
-    if proofs is None or proof is None:
-        return half
-    return Half((*half.numbers, *proof.of(analyst)), half.dropped, proofs.with_other(proof, told))
+        half, proof = Half(self._half(plan), 0), self._proof
+        return half if proof is None else proof.beside(half, opened(message, "question"), asked.at, analyst)
 
 
 NOT_COLLECTED = "collection jobs are for tasks that count all cells, without proofs of answers; ask it as analysts do"
@@ -270,7 +285,7 @@ class CheckedCounting:
     store: Store
     proofs: Proofs | None = None
     _lock: Lock = field(default_factory=Lock, init=False)
-    _last: tuple[tuple[int, ...], Evaluation | HistogramEvaluation] | None = field(default=None, init=False)
+    _evaluated: dict[tuple[int, ...], Evaluation | HistogramEvaluation] = field(default_factory=dict, init=False)
     _own: tuple[int, ...] | None = field(default=None, init=False)
 
     def lead(self, own: Asked, plan: Plan, asker: Asker, post: Post) -> Halves:
@@ -292,20 +307,23 @@ class CheckedCounting:
 
     def _led(self, own: Asked, plan: Plan, asker: Asker, dropped: bytes, post: Post) -> Halves:
         many, named = int(flags_of(dropped, self.standing.reports).sum()), self.standing.named
+        proof = self._proof(dropped)
         if plan.query.is_laid_out:
-            proof = self._proof(plan, dropped)
             with ThreadPoolExecutor(1) as beside:
                 coming = beside.submit(post, "half", own.to_json(**named, letter=asker.letter, **_binding(proof)))
                 numbers = self._of_all_cells(plan, dropped)
                 told = half_told(own, coming.result(), named, many)
-            return Halves(proved(Half(numbers, many), self.proofs, proof, told, asker.analyst), told.get("half"))
+            half = Half(numbers, many)
+            return Halves(half if proof is None else proof.beside(half, told, own.at, asker.analyst), told.get("half"))
         with ThreadPoolExecutor(1) as beside:
             coming = beside.submit(post, "evaluate", own.to_json(**named))
             evaluation = self._evaluation(plan)
             told = own.echoed(coming.result(), "peer")
-        half = self._at_thresholds(plan, evaluation, dropped, told)
-        message = own.to_json(**named, letter=asker.letter, check=check_of(evaluation))
-        return Halves(Half(half, many), half_told(own, post("half", message), named, many).get("half"))
+        numbers = self._at_thresholds(plan, evaluation, dropped, told)
+        message = own.to_json(**named, letter=asker.letter, check=check_of(evaluation), **_binding(proof))
+        told = half_told(own, post("half", message), named, many)
+        half = Half(numbers, many)
+        return Halves(half if proof is None else proof.beside(half, told, own.at, asker.analyst), told.get("half"))
 
     def cells(self, plan: Plan, post: Post | None) -> Half:
         """This server's half for all cells; with `post`, the other server checks reports first, where it has not.
@@ -322,7 +340,7 @@ class CheckedCounting:
         """Response to the other server: the digests that it has to compare."""
         return asked.answered((), self.standing.named, check=check_of(self._evaluation(plan)))
 
-    def follow(self, message: bytes, plan: Plan, analyst: int) -> Half:
+    def follow(self, message: bytes, asked: Asked, plan: Plan, analyst: int) -> Half:
         """This server's half, when the other one was asked.
 
         Raises:
@@ -333,10 +351,12 @@ class CheckedCounting:
         if dropped is None:
             raise ProtocolAborted("peer", UNCHECKED, 409)
         told, many = opened(message, "question"), int(flags_of(dropped, self.standing.reports).sum())
-        if not plan.query.is_laid_out:
-            return Half(self._at_thresholds(plan, self._evaluation(plan), dropped, told), many)
-        half = Half(self._of_all_cells(plan, dropped), many)
-        return proved(half, self.proofs, self._proof(plan, dropped), told, analyst)
+        if plan.query.is_laid_out:
+            numbers = self._of_all_cells(plan, dropped)
+        else:
+            numbers = self._at_thresholds(plan, self._evaluation(plan), dropped, told)
+        half, proof = Half(numbers, many), self._proof(dropped)
+        return half if proof is None else proof.beside(half, told, asked.at, analyst)
 
     def settle(self, asked: Asked, message: bytes) -> bytes:
         """Check all reports with the digests of the other server, unless that was done before, and say which failed.
@@ -383,10 +403,10 @@ class CheckedCounting:
 
     # Halves
 
-    def _proof(self, plan: Plan, dropped: bytes) -> HalfProof | None:
+    def _proof(self, dropped: bytes) -> OwnProof | None:
         if self.proofs is None:
             return None
-        return self.proofs.own(plan, self.noise(dropped), ~flags_of(dropped, self.standing.reports))
+        return self.proofs.own(self.noise(dropped), ~flags_of(dropped, self.standing.reports))
 
     def _of_all_cells(self, plan: Plan, dropped: bytes) -> tuple[int, ...]:
         with self._lock:
@@ -410,12 +430,14 @@ class CheckedCounting:
         return masked(plan, evaluation.among(counts, self.noise(dropped)), self.allotment)
 
     def _evaluation(self, plan: Plan) -> Evaluation | HistogramEvaluation:
-        """The last one is kept: it is asked for twice."""
+        """The last one is kept, which is asked for twice, and that of what is proved: each analyst begins with it."""
         at = tuple(thresholds(plan))
         with self._lock:
-            if self._last is None or self._last[0] != at:
-                self._last = at, self.reports.evaluated(at)
-            return self._last[1]
+            if at not in self._evaluated:
+                kept = {} if self.proofs is None else {self.proofs.at: self._evaluated.get(self.proofs.at)}
+                known = {each: found for each, found in kept.items() if found is not None}
+                self._evaluated = {**known, at: self.reports.evaluated(at)}
+            return self._evaluated[at]
 
 
 @dataclass(repr=False)
@@ -526,7 +548,7 @@ class TaskService(Collection[Task]):
         analyst = bearer_shown(self.task, letter.token, Role.ANALYST, self.party)
         self.count(analyst)
         counting = self._paid()
-        half = counting.follow(message, self._plan(asked, counting), analyst)
+        half = counting.follow(message, asked, self._plan(asked, counting), analyst)
         sealed = letter.reply.sealed(self.party, _told(half, counting.standing))
         bound = {"bound": half.bound[self.party]} if half.bound else {}
         return asked.to_json(**counting.standing.named, dropped=half.dropped, half=sealed, **bound)
@@ -577,7 +599,10 @@ class TaskService(Collection[Task]):
         def noise_of(dropped: bytes) -> NoiseKey:
             return self._noise.key_of(f"{standing.set} without {dropped.hex()}")
 
-        proofs = None if held.proved is None else Proofs(Proving(self.task.hash, self.party, *held.proved), self.store)
+        proofs = None
+        if held.proved is not None:
+            proving = Proving(self.task.hash, self.party, *held.proved)
+            proofs = Proofs(proving, self.store, self.task.proved, self.task.proved_at)
         if isinstance(held.reports, CheckedReports | CheckedJobs | HistogramReports):
             return CheckedCounting(self.task, held.reports, noise_of, allotment, standing, self.store, proofs)
         return PlainCounting(held.reports, allotment, standing, proofs)

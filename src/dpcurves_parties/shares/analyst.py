@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,10 +28,10 @@ from ..serving.two_servers.dap import task_id
 from ..serving.two_servers.kinds import Asked, closed_standing
 from ..serving.two_servers.owner import AgreedReports, require_task
 from ..serving.two_servers.sealed_answers import Inquiry
-from .answer_proofs import hash_of_key, require_proved, required
+from .answer_proofs import ProvedEdges, hash_of_key, require_proved, required
 from .function_shares import FunctionShares, Owners, added, joined, told
 from .histogram_reports import HistogramEncoding
-from .shared_records import CheckedEncoding
+from .shared_records import CheckedEncoding, Encoding
 from .task import Task
 
 ASSUMED = (
@@ -38,8 +39,12 @@ ASSUMED = (
 )
 ASSUMED_PROVED = "Assumed: the two servers do not collude (they know every record together)"
 PROVED = (
-    "Proved: an answer is the counts of these reports, with noise that no server changed once it was asked, but for a"
+    "Proved: {} these reports, with noise that no server changed once it was asked, but for a"
     " chance of 2**-60, if no owner helps the server that lies. Not proved: that this noise was drawn by chance"
+)
+PROVED_AT = (
+    "Below another edge a count is read if it lies between those at the proved edges next to it, but for noise of"
+    " {:.0f} records at most: a lie can be off by that, and the records between these edges"
 )
 BELIEVED = "Not checked: owners. One dishonest owner can shift a count arbitrarily"
 CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
@@ -48,7 +53,12 @@ CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it
 def assumed(task: Task, *, proved: bool = True) -> tuple[str, ...]:
     """Trust assumptions of a task, and of an answer that is `proved`, where the task asks for proofs."""
     checked = BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
-    return (ASSUMED_PROVED, checked, PROVED) if task.proofs and proved else (ASSUMED, checked)
+    if not (task.proofs and proved):
+        return ASSUMED, checked
+    if not isinstance(task.proved, ProvedEdges):
+        return ASSUMED_PROVED, checked, PROVED.format("an answer is the counts of")
+    counts = PROVED.format(f"counts below {task.proved.size} edges are those of")
+    return ASSUMED_PROVED, checked, counts, PROVED_AT.format(task.proved.most_apart)
 
 
 def statement(task: Task) -> tuple[str, ...]:
@@ -84,13 +94,21 @@ def _owners(task: Task) -> str:
 def _reports(task: Task) -> tuple[str, ...]:
     encoding = task.encoding
     if not isinstance(encoding, HistogramEncoding):
-        return ()
+        return _proofs(task, encoding) if task.proofs else ()
     scheme, tree = encoding.scheme, CheckedEncoding(task.slots, engine_of_task(b""))
     sizes, others = sum(map(encoding.size_of, (0, 1))), 2 * tree.size
     return (
         f"Reports: Prio3Histogram of {scheme.length} cells in chunks of {scheme.chunk}; {sizes} bytes for both servers,"
         f" where trees of seeds would have {others}",
         f"DAP: id {task_id(task.hash)}, configuration {b64encode(task.configuration.packed()).decode()}",
+    )
+
+
+def _proofs(task: Task, encoding: Encoding) -> tuple[str, ...]:
+    proved, plain = task.numbers(task.proved_at), task.proved.size
+    return (
+        f"Proofs: a report has {encoding.size} bytes for each server, {replace(encoding, proofs=0).size} without them;"
+        f" a half of the answer that is proved has {proved} numbers, {plain} without",
     )
 
 
@@ -171,7 +189,7 @@ class Analyst:
         self._server = Channel.to(task.servers[party].url, task.servers[party].certificate, patience)
         self._set: tuple[str, int] | None = None
         self._commitments: tuple[str, ...] | None = None
-        self._cells: tuple[int, ...] | None = None
+        self._once: tuple[int, ...] | None = None
         self.dropped = 0
         self._unproved, self.doubts = unproved, frozenset[str]()
 
@@ -218,14 +236,21 @@ class Analyst:
         return curve
 
     def _counts(self, query: Query, named: str | None) -> tuple[int, ...]:
-        """The numbers from which a query is answered: of all cells they are asked for once."""
-        if not query.is_laid_out:
-            most, named_slots = self._task.most_at_once, query.named_slots
-            parts = (named_slots[start : start + most] for start in range(0, len(named_slots), most))
-            return tuple(count for at in parts for count in self._numbers(at, named))
-        if self._cells is None:
-            self._cells = self._numbers((), named)
-        return self._cells
+        """The numbers from which a query is answered: of all cells, or at all edges that are proved, asked for once."""
+        task, listed = self._task, dict[int, int]()
+        if self._once is None and (query.is_laid_out or task.proofs):
+            self._once = self._numbers(task.proved_at, named)
+        if query.is_laid_out and self._once is not None:
+            return self._once
+        if self._once is not None:
+            listed = dict(zip(task.proved_at, self._once, strict=True))
+        others = tuple(each for each in query.named_slots if each not in listed)
+        parts = (others[start : start + task.most_at_once] for start in range(0, len(others), task.most_at_once))
+        found = dict(zip(others, (count for at in parts for count in self._numbers(at, named)), strict=True))
+        if self._once is not None and isinstance(task.proved, ProvedEdges):
+            with self._doubting():
+                task.proved.require_between(self._once, found)
+        return tuple((listed | found)[each] for each in query.named_slots)
 
     def _numbers(self, at: tuple[int, ...], named: str | None) -> tuple[int, ...]:
         inquiry = Inquiry.fresh(Asked.fresh(self._task, at, named), self._party)
@@ -239,18 +264,26 @@ class Analyst:
             AgreedReports(self._task.hash, first.set, first.reports, first.commitments).keep(self._kept)
         self._commitments, self.dropped = first.commitments, first.dropped
         plan, halves = self._task.plan(at, first.reports), [first.numbers, second.numbers]
-        return self._proved(plan, halves, first.bound) if self._task.proofs else added(plan, halves)
+        return self._proved(plan, halves, first.bound) if self._task.is_proved(at) else added(plan, halves)
 
     def _proved(self, plan: Plan, halves: Sequence[tuple[int, ...]], bound: tuple[str, ...]) -> tuple[int, ...]:
         size = len(halves[0]) // 2
         numbers, proofs = ([half[:size] for half in halves], [half[size:] for half in halves])
-        try:
+        found = added(plan, numbers)
+        with self._doubting():
             require_proved(self._ticket.proof, self._task.hash, joined(plan, numbers), proofs, bound)
+            self._task.proved.require_possible(found, plan.adjacency.total or 0)
+        return found
+
+    @contextmanager
+    def _doubting(self) -> Iterator[None]:
+        """Turn a refusal into a doubt, where answers are read that are not proved."""
+        try:
+            yield
         except ProtocolAborted as error:
             if not self._unproved:
                 raise
             self.doubts |= {error.rule.partition(";")[0]}
-        return added(plan, numbers)
 
     def _adjacency(self) -> Adjacency:
         standing = closed_standing(self._task, self._server.get(f"/tasks/{self._task.hash}"))

@@ -33,6 +33,20 @@ words gives ``<r, A x> + <r, M_0 + M_1> - N_q``, where A x is ``h_p - z_p`` adde
 ``z_p - d_p``: z_p cancels. Which reports are added up, and what p adds, depends on nothing that q says but which
 reports failed before the first answer, and those have noise of their own (`CheckedCounting`). *End of proof.*
 
+*Tasks of thresholds.* The numbers of an answer are here the counts at all edges of a list in the task document, where
+checked reports are checked, too, before the first answer. Servers tell each other the hashes of d with their first
+halves, at whatever thresholds: all above holds for this list. At other thresholds nothing is proved. A count there is
+read only if it is *between* (`ProvedEdges.require_between`): with the proved counts at the edges s and u before and
+after it, not below the one, nor above the other, by more than ``T(s, t)``, which the noises that both counts do not
+share exceed with a chance of 2**-40. *A lie there is bounded*: a count at t that is read is off by the records between
+s and u, T, and what the proved counts are off, at most. *Right counts are read* but for a chance of 2**-40 for each
+comparison, for exact counts do not fall; and so proved counts are compared with each other, 0 and the number of
+reports. The records of owners who are not checked can make a count fall.
+
+*Impossible answers are refused*, whatever z* is (`Proved.require_possible`): numbers of all cells are read from -T to
+the number of reports and T, where noise is beyond one of these T with a chance of 2**-40, and counts below edges as
+above.
+
 *Not promised*: that the lying server's z* was drawn as it should be. It can choose it, before it knows anything of the
 answer, and the same for all who ask. An owner that helps a lying server, or whoever made the task, can show it the
 coefficients, and wrong answers are read; an owner whose words are wrong ends answers, as no one can tell who lied. None
@@ -45,17 +59,21 @@ owners for dealers, and one secret functional in place of a key for every number
 from __future__ import annotations
 
 import secrets
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import NamedTuple, Self
+from itertools import pairwise
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused
-from dpcurves.laws import IntervalSums
+from dpcurves.inference import Weighed, tail_bound
+from dpcurves.laws import IntervalSums, PathSums
+from dpcurves.mechanisms.lazy_tree import NoiseKey
 
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Role
@@ -111,20 +129,140 @@ def inner(first: Words, second: Words) -> list[int]:
     return [(int((row >> _HALF).sum()) * 2**31 + int((row & _PART).sum())) % PRIME for row in rows]
 
 
-def weights(law: IntervalSums, coefficients: Words) -> Words:
-    """Inner product of the coefficients with what a record in each slot adds to the numbers of an answer.
+# What is proved: all cells, or counts below the edges of a list
 
-    Behind all slots stands that of a missing record, which is 0: answers hold the missing less their public total.
+
+class Proved(Protocol):
+    """Interface of the numbers of an answer that is proved."""
+
+    @property
+    def size(self) -> int:
+        """Number of them."""
+
+    def weights(self, coefficients: Words, places: NDArray[np.int64]) -> Words:
+        """Inner products of the coefficients with what a record in each of these slots adds to the numbers.
+
+        That of a missing record, whose place is behind all slots, is 0.
+        """
+
+    def noise(self, key: NoiseKey) -> list[int]:
+        """SECRET: the noise of all numbers, of one server."""
+
+    def require_possible(self, counts: Sequence[int], reports: int) -> None:
+        """Refuse proved numbers that no so many reports can have, with noise that is drawn as it should be.
+
+        Raises:
+            ProtocolAborted: a number is too small or too large, or a prefix holds less than a shorter one.
+        """
+
+
+@dataclass(frozen=True)
+class ProvedCells(Proved):
+    """All cells, by sums over intervals; the missing are told less their public total.
+
+    Attributes:
+        law: The law of the answer, with the noise of both servers.
     """
-    found, start = np.zeros((law.rows, law.cells), np.uint64), 0
-    for level in law.levels:
-        size = law.rows * len(level.starts)
-        each = coefficients[start : start + size].reshape(law.rows, -1)
-        found = _reduced(found + each[:, np.searchsorted(level.first, np.arange(law.cells), "right") - 1])
-        start += size
-    if law.missing is not None:
-        found = _reduced(found + _negated(coefficients[start : start + 1]))
-    return np.append(found.ravel(), np.uint64(0))
+
+    law: IntervalSums
+
+    @property
+    def size(self) -> int:
+        return self.law.size
+
+    def weights(self, coefficients: Words, places: NDArray[np.int64]) -> Words:
+        law = self.law
+        found, start = np.zeros((law.rows, law.cells), np.uint64), 0
+        for level in law.levels:
+            size = law.rows * len(level.starts)
+            each = coefficients[start : start + size].reshape(law.rows, -1)
+            found = _reduced(found + each[:, np.searchsorted(level.first, np.arange(law.cells), "right") - 1])
+            start += size
+        if law.missing is not None:
+            found = _reduced(found + _negated(coefficients[start : start + 1]))
+        return np.append(found.ravel(), np.uint64(0))[places]
+
+    def noise(self, key: NoiseKey) -> list[int]:
+        return key.of_sums(self.law)
+
+    def require_possible(self, counts: Sequence[int], reports: int) -> None:
+        start = 0
+        for noise, size in self.law.noises:
+            most = tail_bound((Weighed(1, 1.0, noise),), RARE / (2 * self.size))
+            if any(not -most <= count <= reports + most for count in counts[start : start + size]):
+                raise ProtocolAborted("servers", IMPOSSIBLE, 502)
+            start += size
+
+
+@dataclass(frozen=True)
+class ProvedEdges(Proved):
+    """Counts below the edges of a list.
+
+    Attributes:
+        law: The law of these counts, which rise, with the noise of both servers.
+    """
+
+    law: PathSums
+
+    @property
+    def size(self) -> int:
+        return self.law.size
+
+    def weights(self, coefficients: Words, places: NDArray[np.int64]) -> Words:
+        total, tails = 0, [0]
+        for each in coefficients[::-1].tolist():
+            total = (total + each) % PRIME
+            tails.append(total)
+        return np.array(tails[::-1], np.uint64)[np.searchsorted(self.law.at, places, "right")]
+
+    def noise(self, key: NoiseKey) -> list[int]:
+        return key.noises(self.law, self.law.at)
+
+    def require_possible(self, counts: Sequence[int], reports: int) -> None:
+        listed = {0: 0, **dict(zip(self.law.at, counts, strict=True))}
+        *_, last = listed
+        falls = any(self._falls(listed, one, other) for one, other in pairwise(listed))
+        if falls or listed[last] > reports + self.apart(0, last):
+            raise ProtocolAborted("servers", IMPOSSIBLE, 502)
+
+    def require_between(self, listed: Sequence[int], asked: Mapping[int, int]) -> None:
+        """Refuse counts that are not between the proved ones at the edges next to them.
+
+        Args:
+            listed: Proved counts.
+            asked: Counts below other thresholds.
+
+        Raises:
+            ProtocolAborted: they are not.
+        """
+        counts = {0: 0, **dict(zip(self.law.at, listed, strict=True))}
+        edges = list(counts)
+        for threshold, count in asked.items():
+            above = bisect_left(edges, threshold)
+            both = {**counts, threshold: count}
+            before, after = edges[max(above - 1, 0)], edges[above]
+            if self._falls(both, before, threshold) or self._falls(both, threshold, after):
+                raise ProtocolAborted("servers", NOT_BETWEEN, 502)
+
+    def _falls(self, counts: Mapping[int, int], one: int, other: int) -> bool:
+        return counts[other] < counts[one] - self.apart(one, other)
+
+    @property
+    def most_apart(self) -> float:
+        """The largest bound `apart` of counts below edges next to each other.
+
+        No count between two edges has a larger one: with the one below it has as many noises in common, or more.
+        """
+        return max(self.apart(*edges) for edges in pairwise((0, *self.law.at)))
+
+    def apart(self, one: int, other: int) -> float:
+        """Bound on the difference of the noises of two counts, which it exceeds with a chance of `RARE` at most."""
+        noises = sum(len(self.law.path(each)) for each in (one, other)) - 2 * self.law.shared(one, other)
+        return tail_bound((Weighed(noises, 1.0, self.law.noise),), RARE)
+
+
+RARE = 2.0**-40
+"""Chance with which an honest number is refused."""
 
 
 # Keys
@@ -198,12 +336,12 @@ class Prover:
 
     Attributes:
         task: The hash of the task.
-        law: The law of its answers.
+        law: The numbers of its answers.
         keys: The key of each analyst.
     """
 
     task: str
-    law: IntervalSums
+    law: Proved
     keys: tuple[str, ...]
 
     def words(self, places: NDArray[np.int64], first: Sequence[bytes], second: Sequence[bytes]) -> Words:
@@ -216,13 +354,13 @@ class Prover:
         """
         size, found = self.law.size, np.empty((len(places), len(self.keys)), np.uint64)
         all_of = [coefficients(key, self.task, size) for key in self.keys]
-        tables = [weights(self.law, each) for each in all_of]
+        own = [self.law.weights(each, places) for each in all_of]
         for part in _parts(len(places), size):
             pairs = zip(first[part], second[part], strict=True)
             sums = np.array([self._both(one, other) for one, other in pairs]).reshape(-1, size + len(self.keys))
-            for number, (each, table) in enumerate(zip(all_of, tables, strict=True)):
+            for number, (each, of_records) in enumerate(zip(all_of, own, strict=True)):
                 products: Words = np.array(inner(sums[:, :size], each), np.uint64)
-                known: Words = products + table[places[part]]
+                known: Words = products + of_records[part]
                 found[part, number] = _reduced(_reduced(known) + _negated(sums[:, size + number]))
         return found
 
@@ -329,6 +467,13 @@ OTHER_NOISE = "a half has other noise than its server was bound to before the fi
 UNPROVED = (
     "the answer is not proved: a half is not of the reports that count, or an owner sent a wrong word; nothing is read"
 )
+
+
+NOT_BETWEEN = (
+    "a count is not between the proved ones at the edges next to it: a half is wrong, or reports that are not checked"
+    " are; nothing is read"
+)
+IMPOSSIBLE = "the proved numbers are none of so many reports with noise that was drawn as it should be; nothing is read"
 
 
 def require_words(words: Words) -> None:

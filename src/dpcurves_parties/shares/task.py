@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Self
 
 from dpcurves.arguments import Refused
 from dpcurves.conversation import Plan, UnsupportedQuery
+from dpcurves.curves.prefixes import even_edges
 from dpcurves.curves.question import grid_from_json, grid_to_json
 from dpcurves.data import Axis, Categories, Grid, Outside
-from dpcurves.laws import CountLaw, IntervalSums
+from dpcurves.laws import CountLaw, IntervalSums, PathSums
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 from dpcurves.queries import CountQuery, PrefixQuery, Query, Read
 
@@ -26,7 +27,7 @@ from ..serving.task_document import Role, loss_from_json, loss_to_json
 from ..serving.two_servers.dap import Configuration, Vdaf, number
 from ..serving.two_servers.kinds import SharedTask
 from ..serving.two_servers.report_set import LARGEST_SEALED, OVERHEAD
-from .answer_proofs import ProofKeys, Prover, required
+from .answer_proofs import ProofKeys, ProvedCells, ProvedEdges, Prover, required
 from .function_shares import FunctionShares, Owners
 from .histogram_reports import HistogramEncoding
 from .shared_records import CheckedEncoding, Encoding
@@ -35,7 +36,7 @@ CELLS_ONLY = "the task counts all cells at once: ask for whole curves, not at so
 APART_ONLY = "values outside of the grid have to be counted apart; the task clamps them into its end cells"
 CLAMPED_ONLY = "values outside of the grid have to be clamped into its end cells; the task counts them apart"
 PREFIXES_ONLY = "the task counts below edges, for its grid is too fine: ask at some of them, or for quantiles"
-UNPROVABLE = "answers are proved where all cells are counted at once; take a coarser grid, or do not check answers"
+NOT_AT_EDGES = "edges at which answers are proved are for tasks that count below thresholds, and prove their answers"
 ALWAYS_CHECKED = "reports of this encoding are always checked by the servers: ask for it with --check owners"
 UNPROVED = "of reports of this encoding answers are not proved; take the tree, or do not check answers"
 TOO_FINE = "reports hold a number for each cell, and the grid has too many; take a coarser one, or the tree"
@@ -43,6 +44,8 @@ CLASSES = 2
 MOST_AT_ONCE = 4096
 MOST_CHECKED_AT_ONCE = 64
 """Thresholds in one message. Of checked reports each has a value of its own, until it is known which count."""
+EVEN = 64
+"""Most edges at which answers are proved, where none were named."""
 LEAST = Fraction(1, 2)
 
 
@@ -92,6 +95,8 @@ class Task(SharedTask):
         proofs: Hashes of each analyst's key for proofs of answers; none: answers are not proved.
         enrols: True if an owner's ticket is an invitation alone, with which it enrols a token of its own.
         reported: Kind of the reports.
+        proved_at: Thresholds, rising, at which a task that counts below thresholds proves its answers; left out: at
+            edges that are even over the grid. None where all cells are counted, which are proved all.
     """
 
     KIND: ClassVar[str] = "task"
@@ -113,6 +118,7 @@ class Task(SharedTask):
     proofs: tuple[str, ...] = ()
     enrols: bool = False
     reported: Reported = Reported.TREE
+    proved_at: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "least", Fraction(self.least))
@@ -126,8 +132,15 @@ class Task(SharedTask):
         first, second = self.servers
         if first.sealing == second.sealing or first.certificate == second.certificate:
             raise Refused("servers", "two different servers are needed; one alone would know every record")
-        if self.proofs and self.counted is not Counted.CELLS:
-            raise Refused("check", UNPROVABLE)
+        if self.proved_at and (not self.proofs or self.counted is Counted.CELLS):
+            raise Refused("proved_at", NOT_AT_EDGES)
+        if self.proofs and self.counted is Counted.PREFIXES:
+            at = self.proved_at or self.below(self._even_edges)
+            object.__setattr__(self, "proved_at", at)
+            if not at or sorted(set(at)) != list(at) or not 0 < at[0] <= at[-1] == self.slots:
+                raise Refused("proved_at", f"thresholds that rise, the last one {self.slots}, are needed")
+            if len(at) > self.most_at_once:
+                raise Refused("proved_at", f"at most {self.most_at_once} thresholds are proved, got {len(at)}")
         if self.reported is Reported.HISTOGRAM:
             self._require_one_hot()
         self.plan((), 1)  # refuses what can not be answered
@@ -168,12 +181,26 @@ class Task(SharedTask):
             return encoding
         keys = ProofKeys(proof, len(self.proofs))
         required(proof, [self.proofs[0]], keys.hashes[0] if proof else "")
-        return replace(encoding, prover=Prover(self.hash, self.proved_law, keys.each))
+        return replace(encoding, prover=Prover(self.hash, self.proved, keys.each))
 
     @property
-    def proved_law(self) -> IntervalSums:
-        """The law of all cells, whose answers are proved."""
-        return self.plan((), 1).law.required(IntervalSums)
+    def proved(self) -> ProvedCells | ProvedEdges:
+        """The numbers that are proved: of all cells, or counts at the edges `proved_at`."""
+        law = self.plan(self.proved_at, 1).law
+        if self.counted is Counted.CELLS:
+            return ProvedCells(law.required(IntervalSums))
+        return ProvedEdges(law.required(PathSums))
+
+    def below(self, edges: Sequence[int]) -> tuple[int, ...]:
+        """The thresholds that are asked for, where a question names these edges of the grid."""
+        return PrefixQuery(self.axes, at=()).below(edges).at
+
+    @property
+    def _even_edges(self) -> Sequence[int]:
+        """Even edges: many as go into `EVEN` thresholds of all rows, a power of two, so that fewer are among them."""
+        query, apart = PrefixQuery(self.axes, at=()), 2 * (self.grid.outside is Outside.APART)
+        few = 2 ** ((EVEN // query.rows - apart).bit_length() - 1)
+        return even_edges(few, self.grid.cells)
 
     @property
     def axes(self) -> tuple[Axis | Categories, ...]:
@@ -219,7 +246,11 @@ class Task(SharedTask):
     def numbers(self, at: Sequence[int]) -> int:
         """Number of values in a half of the response to these thresholds, those of its proof included."""
         size = self.plan(at, 1).law.required(CountLaw).size  # type: ignore[type-abstract]
-        return 2 * size + 1 if self.proofs else size
+        return 2 * size + 1 if self.is_proved(at) else size
+
+    def is_proved(self, at: Sequence[int]) -> bool:
+        """Tell whether halves of the answer at these thresholds, or of all cells, are proved."""
+        return bool(self.proofs) and tuple(at) == self.proved_at
 
     def answering(self, query: Query, reports: int) -> Plan:
         """The plan of the release from which a query is answered: other counts of what is paid for are free.
@@ -251,10 +282,11 @@ class Task(SharedTask):
     def checked_at(self) -> tuple[int, ...]:
         """The thresholds at which reports are checked before the first answer; none: at all cells.
 
-        They cut the slots into even parts. A report that passes can be wrong inside one of these parts alone.
+        They cut the slots into even parts, or are those at which answers are proved. A report that passes can be wrong
+        inside one of these parts alone.
         """
-        if self.counted is Counted.CELLS:
-            return ()
+        if self.counted is Counted.CELLS or self.proofs:
+            return self.proved_at
         parts = MOST_CHECKED_AT_ONCE
         return tuple(sorted({-(-self.slots * part // parts) for part in range(1, parts + 1)}))
 
@@ -283,7 +315,9 @@ class Task(SharedTask):
             "servers": [server.to_json() for server in self.servers], "owners": self.owners.value,
             "counted": Counted(self.counted).value, "least": str(self.least),
             **({"beside": [_axis_to_json(axis) for axis in self.beside]} if self.beside else {}),
-            **({"proofs": list(self.proofs)} if self.proofs else {}), **({"enrols": True} if self.enrols else {}),
+            **({"proofs": list(self.proofs)} if self.proofs else {}),
+            **({"proved_at": list(self.proved_at)} if self.proved_at else {}),
+            **({"enrols": True} if self.enrols else {}),
             **({"encoding": _one_hot_facts(self.slots)} if self.reported is Reported.HISTOGRAM else {}),
         }  # fmt: skip
 
@@ -299,7 +333,7 @@ class Task(SharedTask):
             stored["measured_in"], Owners(stored["owners"]), Counted(stored["counted"]),
             Fraction(stored["least"]), tuple(map(_axis_from_json, stored.get("beside", ()))),
             tuple(stored.get("proofs", ())), bool(stored.get("enrols", False)),
-            Reported.HISTOGRAM if "encoding" in stored else Reported.TREE,
+            Reported.HISTOGRAM if "encoding" in stored else Reported.TREE, tuple(stored.get("proved_at", ())),
         )  # fmt: skip
 
 
