@@ -322,15 +322,15 @@ def _errors(sizes: Sizes, growth: NoiseGrowth, family: Family) -> list[FloatArra
     """
     if growth.readings:
         lost = np.maximum(sizes.whole - sizes.used, 0) / growth.readings
-        return [_off(lost, growth.error * np.array(bounds(), dtype=np.float64), family)]
+        return [expected_error(lost, growth.error * np.array(bounds(), dtype=np.float64), family)]
     alike, own = _of_shares(sizes, growth)
     return [np.sqrt(each) for each in (alike, own, alike + (UNLIKE * (1 - sizes.used / sizes.whole)) ** 2)]
 
 
-def _off(lost: FloatArray, deviation: FloatArray, family: Family) -> FloatArray:
-    """The mean absolute error of a count that lacks so much, under noise of so many deviations.
+def expected_error(lost: FloatArray, deviation: FloatArray, family: Family) -> FloatArray:
+    """The mean absolute error of a count or sum that lacks so much, under noise of this standard deviation.
 
-    >>> _off(np.array([0.0, 100.0]), np.array([2.0, 2.0]), Family.LAPLACE).round(2).tolist()
+    >>> expected_error(np.array([0.0, 100.0]), np.array([2.0, 2.0]), Family.LAPLACE).round(2).tolist()
     [1.41, 100.0]
     """
     if family is Family.LAPLACE:
