@@ -465,11 +465,20 @@ def rank_tables(kept: Kept) -> str:
                 for name, found in cases[case].items()
             ]
             parts += [f"{case[0]:,} records, epsilon {case[1]}:", table(["law", *methods], lines)]
-    ratios = [each["no range"] / each["best grid"] for each in kept.values() if each["best grid"] > 0]
-    counted = f"{np.mean(np.array(ratios) <= MARK):.0%} of {len(ratios)} ratios are at most {MARK}"
+    kept = {key: found for key, found in kept.items() if found["best grid"] > 0}
+    ratios = np.array([each["no range"] / each["best grid"] for each in kept.values()])
+    counted = f"{np.mean(ratios <= MARK):.0%} of {len(ratios)} ratios are at most {MARK}"
     releases = sorted({each["releases"] for each in kept.values()})
     told = " to ".join(str(2 * each) for each in (releases[0], releases[-1])[: len(releases)])
     parts.append(f"Ratios of the first to the second: median {np.median(ratios):.2f}; {counted}; {told} releases each.")
+    known = [each for each in kept.values() if "range given" in each]
+    if known:
+        to_best = np.array([each["range given"] / each["best grid"] for each in known])
+        to_given = np.median([each["no range"] / max(each["range given"], 1e-9) for each in known])
+        parts.append(
+            f"Where the range is given exactly, errors over those on the best grid: median {np.median(to_best):.2f}; "
+            f"{np.mean(to_best <= MARK):.0%} are at most {MARK}. Without a range over those: median {to_given:.2f}."
+        )
     return "\n\n".join(parts)
 
 

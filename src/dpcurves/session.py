@@ -303,9 +303,9 @@ def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
 # A session: from a question to a plan, a charge to the ledger, a release and a curve.
 
 
-MOMENT = "moment"
 IN_DATES = UnboundedCdfQuestion, UnboundedQuantilesQuestion, UnboundedHistogramQuestion
 """Questions whose answer lies along an axis that is measured in dates, if its column holds such."""
+MOMENT = "moment"
 """The name under which a question stores which version of an engine's data it began with."""
 ROWS = "rows per unit"
 """The name under which it stores how many records of each unit it uses, where it found that by itself."""

@@ -35,9 +35,10 @@ from .unbounded import LOOKED, note_on_looks
 
 SEEN_CELLS = 64
 """About how many cells the looks are asked to propose; they are not counted here."""
-STANDS_OUT, BESIDE, UNPLACED = 7.0, 3.0, 2.5
+STANDS_OUT, BESIDE, UNPLACED = 7.0, 4.0, 4.0
 """Deviations of its noise that the count of a decade is above, or its records are taken for noise; so many are taken
-off beside a decade whose records reach that far; and so many of those of a decade that are in none of its intervals."""
+off beside a decade whose records reach that far; and so many of those of a decade that are in none of its intervals.
+Records far from all others that are only noise move bounds far: Laplace noise is above 4 with a chance of 1 in 570."""
 TAIL = 0.01
 """The share of the records on each side that the cells of a histogram need not hold."""
 MOST_BARS, FEWEST_BARS, MOST_IN_ALL = 40, 2, 10_000

@@ -226,7 +226,7 @@ def described(release: Release, rows: int, share: Fraction = LOOK) -> RowBound:
     most = bounds()[min(int(found[-1]), MOST_DOUBLINGS)] if len(found) else 1
     low, high = _interval(counts, rows, most)
     kept = (sizes.units * np.minimum(sizes.records, rows)).sum(axis=1, keepdims=True)
-    left = 1 - float((kept / sizes.whole).mean())
+    left = 1 - float(np.median(kept / sizes.whole))
     return RowBound(rows, share, min(max(left, low), high), (low, high), most)
 
 
