@@ -63,8 +63,10 @@ LEVELLED = 0.2
 """By which part of it a number of units may differ from the one that stands for it."""
 FALL, BENT = 0.15, 0.4
 """By how much slopes fall from cell to cell, and the mean distance from that."""
-ENDS, BEGINS, ANEW, EMPTY = 0.05, 0.03, 0.01, 0.3
-"""Chances that a cell is the last before empty ones, the first behind them, of any number, and empty at first."""
+ENDS, BEGINS, ANEW, EMPTY = 0.05, 0.004, 0.003, 0.3
+"""Chances that a cell is the last before empty ones, the first behind them, of any number, and empty at first. Among
+the some ten cells behind the last one noise is above 5.8 of its scales in 1 of 70 looks: such must not count as units.
+"""
 ENDING = -3.0
 """The slope in a cell behind which there is none."""
 PATHS = 200
@@ -210,10 +212,15 @@ def chosen(release: Release, growth: NoiseGrowth) -> int:
     """
     counts = _noisy(release)
     sizes = likely(counts.sums, counts.noise, counts.cells)
+    if growth.readings:
+        return least_expected([(1.0, errors_of_counts(sizes, growth, counts.noise.family))])
     if counts.cells > 1:
-        errors = _errors_seen(sizes, growth, counts)
-    else:
-        errors = [(1.0, each) for each in _errors(sizes, growth, counts.noise.family)]
+        return least_expected(_errors_seen(sizes, growth, counts))
+    return least_expected([(1.0, each) for each in _errors_of_shares(sizes, growth)])
+
+
+def least_expected(errors: Sequence[tuple[float, FloatArray]]) -> int:
+    """The bound whose errors, (paths, bounds) of each way with its chance, are the fewest times the least ones."""
     total = sum(chance * np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for chance, error in errors)
     return bounds()[int(np.argmin(total))]
 
@@ -312,17 +319,18 @@ def _moves(levels: int) -> FloatArray:
     return moves
 
 
-def _errors(sizes: Sizes, growth: NoiseGrowth, family: Family) -> list[FloatArray]:
-    """Mean absolute errors of a reading under each bound, (paths, bounds): of counts; of shares in three ways, that are
-    as likely.
+def errors_of_counts(sizes: Sizes, growth: NoiseGrowth, family: Family) -> FloatArray:
+    """Mean absolute errors of a count under each bound, (paths, bounds): counts lack what is left out."""
+    lost = np.maximum(sizes.whole - sizes.used, 0) / growth.readings
+    return expected_error(lost, growth.error * np.array(bounds(), dtype=np.float64), family)
 
-    Counts lack what is left out. Shares are those of the records that are used: these may be like the others, or each
-    unit may have a law of its own, so that it matters how much weights of units change, or records of units that have
-    many may differ.
+
+def _errors_of_shares(sizes: Sizes, growth: NoiseGrowth) -> list[FloatArray]:
+    """Errors of a share under each bound, in three ways that are as likely.
+
+    Shares are those of the records that are used: these may be like the others, or each unit may have a law of its own,
+    so that it matters how much weights of units change, or records of units that have many may differ.
     """
-    if growth.readings:
-        lost = np.maximum(sizes.whole - sizes.used, 0) / growth.readings
-        return [expected_error(lost, growth.error * np.array(bounds(), dtype=np.float64), family)]
     alike, own = _of_shares(sizes, growth)
     return [np.sqrt(each) for each in (alike, own, alike + (UNLIKE * (1 - sizes.used / sizes.whole)) ** 2)]
 
