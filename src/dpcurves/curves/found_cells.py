@@ -23,8 +23,7 @@ from ..conversation import ALL, Cells, Counted, Needs, Range, Setting, needed
 from ..data import Grid, Outside
 from ..data.axis import TypedAxis
 from ..display import numeral
-from ..laws import Family
-from ..laws.law import LEAST_VARIANCE
+from ..laws.law import LEAST_VARIANCE, Family
 from ..strategies.found_range import CLOSE, DECADES, DOUBT, TENTHS, Looks
 from ..strategies.row_bounds import expected_error
 from .by_category import axis_label, in_rows, in_words
