@@ -113,7 +113,7 @@ class Sizes(NamedTuple):
     @property
     def whole(self) -> FloatArray:
         """All records, (paths, 1)."""
-        return np.maximum((self.units * self.records).sum(axis=1, keepdims=True), 1)
+        return np.asarray(np.maximum((self.units * self.records).sum(axis=1, keepdims=True), 1))
 
     @property
     def kept(self) -> FloatArray:
@@ -123,7 +123,7 @@ class Sizes(NamedTuple):
     @property
     def used(self) -> FloatArray:
         """Records that each bound keeps, (paths, bounds)."""
-        return np.maximum((self.units[:, :, None] * self.kept).sum(axis=1), 1)
+        return np.asarray(np.maximum((self.units[:, :, None] * self.kept).sum(axis=1), 1))
 
 
 VALUES = 4
