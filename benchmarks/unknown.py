@@ -19,6 +19,7 @@ Seven quantiles of each law, mean absolute error in rank (records), under add-re
   chosen by the mean error of so many releases, and its error is that of others: both columns of twice as many, with
   standard errors.
 - *ratio*: of the first to the second.
+- *range given*: 1,024 cells between the same quantiles, so that the range costs nothing, but no grid is chosen.
 - *bounds, grid*: `BoundsQuestion` (unit 1, coverage 0.995) with a tenth of the loss, then 4,096 even cells within them.
 - *unbounded*: AboveThreshold along powers of 1.001 for each quantile (Durfee 2023), of values above zero, with a
   seventh of the loss and a number of records that is known exactly.
@@ -37,7 +38,7 @@ The error of a value in rank is the distance of the wanted rank from the ranks t
 records below it to the number of those not above it.
 
 Run ``python benchmarks/unknown.py [--parts ranks --records 1000 100000 --epsilon 0.1 1 --releases 4 --laws years]``.
-Without options: 1,000 to 100,000 records, 1,000 units, which takes more than six minutes of one core.
+Without options: 1,000 to 100,000 records, 1,000 units, which takes a quarter of an hour of one core.
 ``--json FILE`` keeps what was measured, and goes on where a run was stopped; ``--page docs/unknown.md`` writes the
 tables there.
 """
@@ -49,6 +50,7 @@ import json
 import warnings
 from ast import literal_eval
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from importlib.util import find_spec
 from itertools import product
@@ -137,6 +139,13 @@ def grids(name: str, values: FloatArray) -> Iterator[dp.Grid]:
 def on_grid(values: FloatArray, grid: dp.Grid, epsilon: float | str, seed: int) -> FloatArray:
     chance = dp.Randomness.from_seed(seed)
     return dp.quantiles(values, P, grid=grid, epsilon=epsilon, adjacency=dp.ADD_REMOVE, randomness=chance).x
+
+
+def range_given(values: FloatArray, epsilon: float, seed: int) -> FloatArray:
+    """On 1,024 cells of the exact range: even ones, by ratio where it covers more than two decades above zero."""
+    low, high = np.quantile(values, [0.001, 0.999], method="inverted_cdf").tolist()
+    kind = dp.Grid.geometric if 0 < 100 * low < high else dp.Grid
+    return on_grid(values, kind(low, high, cells=1024), epsilon, seed)
 
 
 def without_range(values: FloatArray, epsilon: float | str, seed: int) -> FloatArray:
@@ -257,15 +266,14 @@ def diffprivlib(python: str, releases: int, values: FloatArray, epsilon: float) 
 def peers() -> dict[str, Callable[[FloatArray, float, int], FloatArray]]:
     """Other ways without a range, those of libraries only where they are installed."""
     found: dict[str, Callable[[FloatArray, float, int], FloatArray]] = {
+        "range given": range_given,
         "bounds, grid": bounds_then_grid,
         "unbounded": unbounded,
         "exponential": exponential,
         "recursive": recursive,
         "slices": slices,
     }
-    if find_spec("opendp") is None:
-        print("OpenDP is not installed: no column for it")
-    else:
+    if find_spec("opendp") is not None:
         found["OpenDP"] = opendp
     return found
 
@@ -279,36 +287,53 @@ Kept = dict[str, Any]
 """Measured numbers, by part and case."""
 
 
+def measured(
+    measure: Callable[[Any, argparse.Namespace], Any], cases: Sequence[Any], given: argparse.Namespace
+) -> Iterator[tuple[Any, Any]]:
+    """What is measured in each case, by so many processes at a time, as they end."""
+    with ProcessPoolExecutor(given.processes) as pool:
+        asked = {pool.submit(measure, case, given): case for case in cases}
+        for done in as_completed(asked):
+            yield asked[done], done.result()
+
+
+def ranked(case: tuple[int, float, str], given: argparse.Namespace) -> dict[str, Any]:
+    """Mean rank errors of one law: of ours, on the best grid in hindsight, and of others."""
+    (records, epsilon, name), releases = case, given.releases
+    warnings.simplefilter("ignore")
+    values = LAWS[name](np.random.default_rng([given.seed, list(LAWS).index(name)]), records)
+
+    def each(ask: Callable[[int], FloatArray], first: int, number: int) -> FloatArray:
+        seeds = range(given.seed + first, given.seed + first + number)
+        return np.array([rank_errors(values, ask(seed)).mean() for seed in seeds])
+
+    def error(ask: Callable[[int], FloatArray]) -> float:
+        return float(each(ask, 0, releases).mean())
+
+    own = each(partial(without_range, values, epsilon), 0, 2 * releases)
+    fitting = min((partial(on_grid, values, grid, epsilon) for grid in grids(name, values)), key=error)
+    best = each(fitting, releases, 2 * releases)
+    found: dict[str, Any] = {"no range": float(own.mean()), "best grid": float(best.mean())}
+    for called, ask in peers().items():
+        if called not in given.without:
+            found[called] = error(partial(ask, values, epsilon))
+    if given.diffprivlib is not None:
+        told = diffprivlib(given.diffprivlib, releases, values, epsilon)
+        found["diffprivlib"] = float(np.mean([rank_errors(values, each).mean() for each in told]))
+    return {"releases": releases, "se": {"own": standard_error(own), "best": standard_error(best)}, **found}
+
+
 def ranks(kept: Kept, given: argparse.Namespace) -> None:
-    """Mean rank errors: of ours, on the best grid in hindsight, and of others."""
-    others = {name: ask for name, ask in peers().items() if name not in given.without}
-    if given.diffprivlib is None:
-        print("diffprivlib: no column for it without --diffprivlib")
-    for records, epsilon, name in product(given.records, given.epsilon, given.laws):
-        key = f"{records} {epsilon:g} {name}"
-        if key in kept.setdefault("ranks", {}):
-            continue
-        values, releases = LAWS[name](np.random.default_rng(1), records), given.releases
-
-        def each(ask: Callable[[int], FloatArray], releases: int = releases, values: FloatArray = values) -> FloatArray:
-            return np.array([rank_errors(values, ask(seed)).mean() for seed in range(releases)])
-
-        def error(ask: Callable[[int], FloatArray]) -> float:
-            return float(each(ask).mean())  # noqa: B023
-
-        own = each(lambda seed, values=values, epsilon=epsilon: without_range(values, epsilon, seed), 2 * releases)  # type: ignore[misc]
-        fitting = min((partial(on_grid, values, grid, epsilon) for grid in grids(name, values)), key=error)
-        best = each(lambda seed, ask=fitting: ask(seed + given.releases), 2 * releases)  # type: ignore[misc]
-        found = {"no range": float(own.mean()), "best grid": float(best.mean())} | {
-            called: error(lambda seed, ask=ask, values=values, epsilon=epsilon: ask(values, epsilon, seed))  # type: ignore[misc]
-            for called, ask in others.items()
-        }
-        if given.diffprivlib is not None:
-            told = diffprivlib(given.diffprivlib, releases, values, epsilon)
-            found["diffprivlib"] = float(np.mean([rank_errors(values, each).mean() for each in told]))
-        within = {"own": standard_error(own), "best": standard_error(best)}
-        kept["ranks"][key] = {"releases": releases, "se": within, **found}
-        line = ", ".join(f"{called} {each:.1f}" for called, each in found.items())
+    """Mean rank errors of all laws."""
+    for called, there in (("OpenDP", find_spec("opendp") is not None), ("diffprivlib", given.diffprivlib is not None)):
+        if not there:
+            print(f"{called} is not there: no column for it")
+    cases = sorted(product(given.records, given.epsilon, given.laws), key=lambda case: -case[0])
+    known = kept.setdefault("ranks", {})
+    asked = [case for case in cases if f"{case[0]} {case[1]:g} {case[2]}" not in known]
+    for (records, epsilon, name), found in measured(ranked, asked, given):
+        known[f"{records} {epsilon:g} {name}"] = found
+        line = ", ".join(f"{called} {each:.1f}" for called, each in found.items() if isinstance(each, float))
         print(f"{records:,} records, epsilon {epsilon:g}, {name}: {line}", flush=True)
         keep(kept, given)
 
@@ -329,15 +354,21 @@ def bands(records: int, epsilon: float, releases: int) -> None:
         print(f"{name:16}{held / releases:8.2f}{np.mean(widths):10.4f}")
 
 
+def in_hindsight(case: tuple[int, str, str], given: argparse.Namespace) -> list[tuple[str, dict[str, float]]]:
+    """Errors over those of the best bound of rows in hindsight, of one log."""
+    warnings.simplefilter("ignore")
+    return list(unknown_units.measured(*case, 1.0, max(given.releases, 2), seed=given.seed))
+
+
 def rows(kept: Kept, given: argparse.Namespace) -> None:
     """Errors over those of the best bound of rows in hindsight."""
-    for size, law, kind in product(given.units, given.logs, unknown_units.VALUES):
-        if f"{size} {law}, {kind}, histogram" in kept.setdefault("rows", {}):
-            continue
-        for name, found in unknown_units.measured(size, law, kind, 1.0, max(given.releases, 2)):
-            kept["rows"][f"{size} {law}, {kind}, {name}"] = found
+    cases, known = product(given.units, given.logs, unknown_units.VALUES), kept.setdefault("rows", {})
+    asked = [case for case in cases if f"{case[0]} {case[1]}, {case[2]}, histogram" not in known]
+    for (size, law, kind), told in measured(in_hindsight, asked, given):
+        for name, found in told:
+            known[f"{size} {law}, {kind}, {name}"] = found
             print(f"{size:,} units, {law}, {kind}, {name}: {found['ratio']:.2f}", flush=True)
-            keep(kept, given)
+        keep(kept, given)
 
 
 def groups(kept: Kept, given: argparse.Namespace) -> None:
@@ -402,9 +433,11 @@ def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 def rank_tables(kept: Kept) -> str:
     """Ratios to the best grid of all cases, medians over laws of all methods, and two cases law by law."""
     cases: dict[tuple[int, str], dict[str, Any]] = {}
-    for key, found in kept.items():
-        records, epsilon, name = key.split(" ", 2)
-        cases.setdefault((int(records), epsilon), {})[name] = found
+    for name in LAWS:
+        for key, found in kept.items():
+            records, epsilon, law = key.split(" ", 2)
+            if law == name:
+                cases.setdefault((int(records), epsilon), {})[name] = found
     ordered = sorted(cases)
     methods = list(dict.fromkeys(name for found in kept.values() for name in found if name not in ("releases", "se")))
     heads = [f"{records:,}, {epsilon}" for records, epsilon in ordered]
@@ -432,18 +465,28 @@ def rank_tables(kept: Kept) -> str:
                 for name, found in cases[case].items()
             ]
             parts += [f"{case[0]:,} records, epsilon {case[1]}:", table(["law", *methods], lines)]
-    ratios = [each["no range"] / each["best grid"] for each in kept.values() if each["best grid"] > 0]
-    counted = f"{np.mean(np.array(ratios) <= MARK):.0%} of {len(ratios)} ratios are at most {MARK}"
+    kept = {key: found for key, found in kept.items() if found["best grid"] > 0}
+    ratios = np.array([each["no range"] / each["best grid"] for each in kept.values()])
+    counted = f"{np.mean(ratios <= MARK):.0%} of {len(ratios)} ratios are at most {MARK}"
     releases = sorted({each["releases"] for each in kept.values()})
     told = " to ".join(str(2 * each) for each in (releases[0], releases[-1])[: len(releases)])
     parts.append(f"Ratios of the first to the second: median {np.median(ratios):.2f}; {counted}; {told} releases each.")
+    known = [each for each in kept.values() if "range given" in each]
+    if known:
+        to_best = np.array([each["range given"] / each["best grid"] for each in known])
+        to_given = np.median([each["no range"] / max(each["range given"], 1e-9) for each in known])
+        parts.append(
+            f"Where the range is given exactly, errors over those on the best grid: median {np.median(to_best):.2f}; "
+            f"{np.mean(to_best <= MARK):.0%} are at most {MARK}. Without a range over those: median {to_given:.2f}."
+        )
     return "\n\n".join(parts)
 
 
 def row_tables(kept: Kept) -> str:
     """Ratios by law and kind of values."""
     cases: dict[str, dict[str, str]] = {}
-    for key, found in kept.items():
+    order = list(unknown_units.LAWS)
+    for key, found in sorted(kept.items(), key=lambda item: order.index(item[0].split(" ", 1)[1].split(", ")[0])):
         size, rest = key.split(" ", 1)
         law, kind, name = rest.split(", ")
         told = f"{found['ratio']:.2f} ± {found['se']:.2f} ({found['bound']:,}, {found['best']:,})"
@@ -497,6 +540,8 @@ def main() -> None:
     parser.add_argument("--logs", nargs="+", choices=list(unknown_units.LAWS), default=list(unknown_units.LAWS))
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1, 1.0])
     parser.add_argument("--releases", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1, help="of records and of noise: constants saw those of 1")
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--laws", nargs="+", choices=list(LAWS), default=list(LAWS))
     parser.add_argument("--without", nargs="+", default=[], help="methods that are left out")
     parser.add_argument("--diffprivlib", metavar="PYTHON")

@@ -12,18 +12,26 @@ rows. Columns:
 - *bound, best*: the median bound that was found, and that of the second column.
 
 ``python benchmarks/unknown.py --parts rows [--units 1000 20000 --releases 5]`` prints it.
+
+Run alone, ``python benchmarks/unknown_units.py [--units 1000 --looks 40 --seed 31]`` draws so many looks and prints the
+mean over them of the expected error of a histogram of 8 cells under the bound that each chose, which is known exactly,
+over the least expected error of any bound with all of the loss; in both groups of laws: those above, and others on
+which nothing was chosen but the share of the look.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterator, Mapping
-from math import hypot
+from math import hypot, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import dpcurves as dp
+from dpcurves.laws import Family, Noise
+from dpcurves.strategies.row_bounds import LOOK, NoiseGrowth, bounds, errors_of_counts, least_expected, likely
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -50,6 +58,17 @@ LAWS: Mapping[str, Rows] = {
     "taxi rides": lambda draw, size: np.ceil(np.exp(draw.normal(4, 1.2, size))).clip(1, MOST_ROWS).astype(np.int64),
     "admissions": lambda draw, size: 1 + draw.negative_binomial(0.6, 0.35, size),
 }
+OTHERS: Mapping[str, Rows] = {
+    "lognormal": lambda draw, size: np.ceil(np.exp(draw.normal(1.5, 1.5, size))).clip(1, MOST_ROWS).astype(np.int64),
+    "ten each": lambda draw, size: np.full(size, 10),
+    "Poisson": lambda draw, size: 1 + draw.poisson(5, size),
+    "a tenth have 300": lambda draw, size: np.where(draw.random(size) < 0.1, 300, 1),
+    "geometric": lambda draw, size: draw.geometric(1 / 30, size),
+    "Pareto": lambda draw, size: np.ceil(draw.pareto(0.8, size) + 1e-9).clip(1, MOST_ROWS).astype(np.int64),
+    "Zipf 1.3": zipf(1.3),
+    "Zipf 2.5": zipf(2.5),
+    "1 to 100": lambda draw, size: draw.integers(1, 101, size),
+}
 VALUES = ("alike", "own", "rising")
 
 
@@ -68,7 +87,7 @@ def errors(curve: Any, truth: FloatArray) -> float:
 
 
 def compared(
-    table: Mapping[str, NDArray[Any]], adjacency: dp.Neighbours, epsilon: float, releases: int
+    table: Mapping[str, NDArray[Any]], adjacency: dp.Neighbours, epsilon: float, releases: int, seed: int
 ) -> Iterator[tuple[str, FloatArray, FloatArray, int, int]]:
     value = table["x"]
     questions: Mapping[str, tuple[Any, FloatArray]] = {
@@ -76,7 +95,7 @@ def compared(
         "histogram": (dp.HistogramQuestion("x", COARSE), np.histogram(value, COARSE.edges)[0].astype(float)),
     }
     loss, budget = dp.PrivacyLoss.pure(f"{epsilon:g}"), dp.PrivacyLoss.pure(10**6)
-    chance = dp.Randomness.from_seed(1)
+    chance = dp.Randomness.from_seed(seed)
     with dp.Session(table, budget=budget, adjacency=adjacency, unit="who", randomness=chance) as session:
         most = int(np.unique(table["who"], return_counts=True)[1].max())
         bounds = [2**power for power in range(min(most, MOST_ROWS).bit_length() + 1)]
@@ -101,18 +120,72 @@ def optimal(epsilon: float, delta: float, largest: int) -> FloatArray:
     return chances
 
 
-def measured(size: int, law: str, kind: str, epsilon: float, releases: int) -> Iterator[tuple[str, dict[str, float]]]:
-    """The error of each question over that of the best bound, and both bounds."""
+def measured(
+    size: int, law: str, kind: str, epsilon: float, releases: int, *, seed: int = 1
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """The error of each question over that of the best bound, and both bounds.
+
+    Constants of distribution functions saw the logs and noise of seed 1.
+    """
     number, turn = list(LAWS).index(law), VALUES.index(kind)
-    rows = LAWS[law](np.random.default_rng([number, size]), size)
+    rows = LAWS[law](np.random.default_rng([seed, number, size]), size)
     table = {
-        "x": values(kind, np.random.default_rng([number, size, turn]), rows),
+        "x": values(kind, np.random.default_rng([seed, number, size, turn]), rows),
         "who": np.repeat(np.arange(size), rows),
     }
     adjacency = (dp.ADD_REMOVE, dp.REPLACE_ONE)[(number + turn) % 2]
-    for name, own, other, bound, fitting in compared(table, adjacency, epsilon, releases):
+    for name, own, other, bound, fitting in compared(table, adjacency, epsilon, releases, seed):
         mean, best = float(own.mean()), float(other.mean())
         apart = [float(each.std(ddof=1) / len(each) ** 0.5 / each.mean()) for each in (own, other)]
         within = mean / best * hypot(apart[0], apart[1])
         found = {"found": mean, "hindsight": best, "ratio": mean / best, "se": within, "bound": bound, "best": fitting}
         yield name, {"records": len(table["x"]), **found}
+
+
+def expected_ratio(rows: IntArray, value: FloatArray, draw: np.random.Generator, looks: int) -> tuple[float, int, int]:
+    """The mean over looks of the expected error under the chosen bound, over that of the best one with all of the loss.
+
+    Of a histogram at epsilon 1 under add-remove; each unit keeps the same share of its records in all cells. Also the
+    median bound, and the best one.
+    """
+    who, cells = np.repeat(np.arange(len(rows)), rows), COARSE.cells
+    own = np.zeros((len(rows), cells))
+    np.add.at(own, (who, np.minimum((value / 100 * cells).astype(int), cells - 1)), 1)
+    known = np.array(bounds(), dtype=np.float64)
+    lost = np.array([(own * (1 - np.minimum(rows, most) / rows)[:, None]).sum(axis=0) for most in known])
+    scales = known / (1 - float(LOOK)), known
+    part, whole = ((lost + each[:, None] * np.exp(-lost / each[:, None])).mean(axis=1) for each in scales)
+    counts = np.bincount(np.ceil(np.log2(rows)).astype(int), minlength=len(known) + 1).astype(float)
+    decay, noise = np.exp(-float(LOOK)), Noise(Family.LAPLACE, 1 / LOOK)
+    growth = NoiseGrowth(sqrt(2) / (1 - float(LOOK)), cells)
+    chosen = []
+    for _ in range(looks):
+        apart = draw.geometric(1 - decay, (2, len(counts)))
+        sizes = likely(counts + apart[0] - apart[1], noise)
+        chosen.append(least_expected([(1.0, errors_of_counts(sizes, growth, noise.family))]))
+    places = np.log2(chosen).astype(int)
+    return float(part[places].mean() / whole.min()), int(np.median(chosen)), int(known[whole.argmin()])
+
+
+def main() -> None:
+    """Print a line for each law and kind of values, and the median and largest ratio of each group."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--units", type=int, default=1000)
+    parser.add_argument("--looks", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=31)
+    given = parser.parse_args()
+    for called, laws in (("laws of this benchmark", LAWS), ("other laws", OTHERS)):
+        ratios = []
+        for number, (name, law) in enumerate(laws.items()):
+            for kind in VALUES:
+                draw = np.random.default_rng([given.seed, number])
+                rows = law(draw, given.units)
+                ratio, found, best = expected_ratio(rows, values(kind, draw, rows), draw, given.looks)
+                ratios.append(ratio)
+                print(f"{name:18} {kind:8} {ratio:.2f}  bound {found:,}, best {best:,}", flush=True)
+        within = np.mean(np.array(ratios) <= 1.5)
+        print(f"{called}: median {np.median(ratios):.2f}, largest {max(ratios):.2f}, {within:.0%} at most 1.5\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -134,7 +134,7 @@ def test_more_rows_are_used_where_units_of_many_have_other_values() -> None:
 
 def test_what_stands_alone_behind_all_others_is_taken_for_noise() -> None:
     noisy = np.array([900.0, 400, 150, 60, 8, -9, 3, 0, 12, -20, 1, 0, -3, 40, 2, 0, -7, 4, 0, 0, 9, 0])
-    units = likely(noisy, Noise(Family.LAPLACE, Fraction(10)))
+    units = likely(noisy, Noise(Family.LAPLACE, Fraction(10))).units
     assert (units[:, :3] > 0).all()
     assert (units[:, 13] > 0).mean() < 0.1
 

@@ -24,7 +24,7 @@ from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, U
 from .queries import Query
 from .strategies import FIND, asked_by, look_at, names_in, note_on, unlisted_of
 from .strategies import notes_on_price as names_price
-from .strategies.row_bounds import LOOK, chosen, described, growth_of, look_at_units, notes_on_price
+from .strategies.row_bounds import FORMER_LOOK, LOOK, chosen, described, growth_of, look_at_units, notes_on_price
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
@@ -108,18 +108,20 @@ def bound_and_converse(
     if not isinstance(adjacency, AnyRows):
         stated = adjacency
         return found_and_converse(question, stated, trust, budget, lambda step, paid: reply(step, paid, stated))
-    left = 1 - LOOK
+    former = isinstance(trust, Formerly)
+    part = FORMER_LOOK if former else LOOK
+    left = 1 - part
     loss, two = budget.grant.loss * left, adjacency.bounded(2)
     growth = growth_of(rehearse(question, loss, two, trust), sqrt(Setting(loss, two).noise().variance))
-    look = look_at_units(adjacency.column, None if isinstance(trust, Formerly) else question, growth)
-    counted = reply(Step(look, LOOK), budget.pay(look, LOOK), adjacency.of_units)
+    look = look_at_units(adjacency.column, None if former else question, growth)
+    counted = reply(Step(look, part), budget.pay(look, part), adjacency.of_units)
     rows = 1
     if counted.allotment is not None:
         rows = kept(
             _that_is_planned(chosen(counted, growth), lambda at: rehearse(question, loss, adjacency.bounded(at), trust))
         )
     known = adjacency.bounded(rows)
-    notes = () if counted.allotment is None else (described(counted, rows).note(adjacency.column),)
+    notes = () if counted.allotment is None else (described(counted, rows, part).note(adjacency.column),)
 
     def bounded(step: Step, paid: Allotment) -> Release:
         release = reply(step, paid, known)
@@ -310,9 +312,9 @@ def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
 # A session: from a question to a plan, a charge to the ledger, a release and a curve.
 
 
-MOMENT = "moment"
 IN_DATES = UnboundedCdfQuestion, UnboundedQuantilesQuestion, UnboundedHistogramQuestion
 """Questions whose answer lies along an axis that is measured in dates, if its column holds such."""
+MOMENT = "moment"
 """The name under which a question stores which version of an engine's data it began with."""
 ROWS = "rows per unit"
 """The name under which it stores how many records of each unit it uses, where it found that by itself."""
@@ -329,7 +331,7 @@ class Session:
         adjacency: `ADD_REMOVE` (the number of units is private) or `REPLACE_ONE` (it is public).
         unit: The column that says whose record it is; None protects each record on its own.
         rows_per_unit: The largest number of records of one unit that are used. They are sampled once, in secret. Left
-            out where there is a unit, each question finds a bound with an eighth of its loss, which then stands on
+            out where there is a unit, each question finds a bound with a sixth of its loss, which then stands on
             its curve; give that to later questions (`ask`), and they find none.
         ledger: Where spending is kept: ``sqlite:///file``, ``postgresql+psycopg://...``, or ``sqlite://`` in memory.
             A ledger in memory ends with the process: losses in it are not added to any others.
@@ -520,7 +522,7 @@ class Session:
             loss: What it may lose.
             request: A name of this request.
             rows_per_unit: Where the session has no bound of records per unit: the one that is used, a public number
-                such as ``curve.privacy.rows_per_unit`` of an earlier answer. None: an eighth of the loss finds one.
+                such as ``curve.privacy.rows_per_unit`` of an earlier answer. None: a sixth of the loss finds one.
 
         Warns:
             CurveWarning: each of the curve's `notes`, for instance on values that were clamped or missing, by released

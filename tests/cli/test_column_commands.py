@@ -202,7 +202,7 @@ def test_units_may_have_several_records(run: Run, parquet: Path) -> None:
 def test_the_bound_of_rows_is_found_and_its_price_is_told_before(run: Run, parquet: Path, tmp_path: Path) -> None:
     unit, url = ("--unit", "tail", "--adjacency", "add-remove"), f"sqlite:///{tmp_path}/budget.db"
     planned = run("plan", "histogram", *DELAY, "--epsilon", "8", *unit)
-    assert "1/8 of the loss, counts tail by the number of their records" in " ".join(planned.output.split())
+    assert "1/6 of the loss, counts tail by the number of their records" in " ".join(planned.output.split())
     found = run("histogram", parquet, *DELAY, "--epsilon", "8", *unit)
     assert "records of each tail are used" in " ".join(found.stderr.split())
     made = run("ledger", "create", url, "--dataset", "flights", "--epsilon", "9", *unit)

@@ -64,7 +64,7 @@ def test_a_range_is_found(scene: Scene, stored: dict[str, Any]) -> None:
 def test_a_bound_of_rows_is_found_and_told_before(scene: Scene) -> None:
     loss, stored = dp.PrivacyLoss.pure(4), {"ask": "histogram", "column": "delay", "grid": "-60:600:4"}
     planned = scene.gate.questions.plan(scene.ann, "visiting", stored, loss)
-    assert any("no bound of records per who is stated: epsilon 0.5" in note for note in planned.notes)
+    assert any("no bound of records per who is stated: epsilon 0.666667" in note for note in planned.notes)
     found = answered(scene, "visiting", stored, loss)
     assert found.privacy.rows_per_unit in {4, 8}
     assert "<svg" in drawn(of_sketch(planned), None).svg

@@ -380,7 +380,7 @@ class Promise:
         "NAME", "The column that says whose record it is; without it each record is protected on its own."
     )
     rows_per_unit: str | None = perhaps(
-        "K", "The most records of one unit that are used; without it, an eighth of the loss finds out how many."
+        "K", "The most records of one unit that are used; without it, a sixth of the loss finds out how many."
     )
 
     def neighbours(self) -> Neighbours:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from math import exp, inf, isfinite, log, sqrt
+from functools import lru_cache
+from math import ceil, exp, inf, isfinite, log, log2, pi, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -37,10 +37,14 @@ from ..queries.query import MOST_DOUBLINGS
 # questions may use it, or any other, and lose what they pay.
 
 
-LOOK = Fraction(1, 8)
-"""The share of the loss that finds the bound."""
-MEAN_IN_CELL = 1.44
-"""The mean of numbers from one power of two to the next, over the lower: if as many lie in any part of it by ratio."""
+LOOK, FORMER_LOOK = Fraction(1, 6), Fraction(1, 8)
+"""The share of the loss that finds the bound; and the share that it had in earlier versions.
+
+The best bound of a histogram leaves out few units: the one more record of each that a larger bound keeps is worth its
+noise while, of r cells, more than r times the noise of a cell have so many. For 8 cells at a share s these are
+8 (1 / epsilon) / (1 - s) units, and one noisy count of units deviates by 1.4 (1 / epsilon) / s: as much, at an eighth.
+What is spent on the look makes the answer worse by 1 / (1 - s).
+"""
 LEVEL = 0.95
 SMOOTHED = 0.3
 """The error of a distribution function of evenly spread records, over that of a reading before it is smoothed."""
@@ -50,28 +54,76 @@ OWN, UNLIKE = 0.2, 0.15
 """The distance of a unit's records from those of all, as far as it is chance, and as far as it grows with their number.
 """
 
-# Before the noisy counts: units in one cell are as many as in the one before, give or take; few cells have more units
-# than any other number; behind one cell there are none.
-COUNTS = np.concatenate([[0.0, 0.0], 0.5 * 1.6 ** np.arange(46)])
-"""Numbers of units in a cell: none yet, none any more, and about so many."""
+# Before the noisy counts: the logarithm of the number of units goes on from cell to cell with a slope that changes
+# little, and rather falls (of power laws it is the same, of normal logarithms it falls evenly); or it ends, and may
+# begin anew behind empty cells.
+STEP, LOWEST, SLOPES = 0.5, -1.0, 4.0
+"""Steps of logarithms to base 2, the least one, and the largest slope, up and down: what is below holds no unit."""
 LEVELLED = 0.2
 """By which part of it a number of units may differ from the one that stands for it."""
-STEP, FALL, ANEW, ENDS, BEGINS = 1.0, 0.3, 0.1, 0.1, 0.5
-"""The mean step of the logarithm, its fall, and the chances of any number, of the end, and of no beginning yet."""
+FALL, BENT = 0.15, 0.4
+"""By how much slopes fall from cell to cell, and the mean distance from that."""
+ENDS, BEGINS, ANEW, EMPTY = 0.05, 0.004, 0.003, 0.3
+"""Chances that a cell is the last before empty ones, the first behind them, of any number, and empty at first. Among
+the some ten cells behind the last one noise is above 5.8 of its scales in 1 of 70 looks: such must not count as units.
+"""
+ENDING = -3.0
+"""The slope in a cell behind which there is none."""
 PATHS = 200
-TINY, MOST_ODDS = 1e-12, 500.0
+TINY, EVEN, MOST_ODDS = 1e-12, 1e-6, 500.0
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79)
 """Multiples of their roots fill the unit cube evenly: draws that are the same everywhere."""
-
-
-def middles() -> FloatArray:
-    """The records of a unit in each cell, about."""
-    return np.array([1.0, 2.0, *(MEAN_IN_CELL * 2.0**power for power in range(1, MOST_DOUBLINGS + 1))])
 
 
 def bounds() -> list[int]:
     """The bounds that may be chosen: powers of two, the last numbers of all cells but the last."""
     return [2**power for power in range(MOST_DOUBLINGS + 1)]
+
+
+def _levels(size: int) -> FloatArray:
+    """Numbers of units that a cell may have, beside none."""
+    return np.asarray(2.0 ** (LOWEST + STEP * np.arange(size)))
+
+
+class Sizes(NamedTuple):
+    """Numbers of units by their records as they may have been, given noisy counts: each row is one of them.
+
+    Attributes:
+        units: The number of units in each cell.
+        records: The mean number of records of a unit in each cell.
+    """
+
+    units: FloatArray
+    records: FloatArray
+
+    @classmethod
+    def of(cls, units: FloatArray, slopes: FloatArray) -> Sizes:
+        """These units; inside cells, their numbers go on with slopes of logarithms to base 2.
+
+        >>> Sizes.of(np.ones((1, 4)), np.array([[0.0, 0.0, 0.0, -2.0]])).records.round(2).tolist()
+        [[1.0, 2.0, 2.89, 5.33]]
+        """
+        lowest = np.append([1.0, 2.0], 2.0 ** np.arange(1, units.shape[1] - 1))
+        slopes = np.where(np.minimum(np.abs(slopes), np.abs(slopes + 1)) < EVEN, slopes + EVEN, slopes)
+        parts = [(2.0**each - 1) / each for each in (slopes + 1, slopes)]
+        records = lowest * parts[0] / parts[1]
+        records[:, :2] = lowest[:2]
+        return cls(units, records)
+
+    @property
+    def whole(self) -> FloatArray:
+        """All records, (paths, 1)."""
+        return np.asarray(np.maximum((self.units * self.records).sum(axis=1, keepdims=True), 1))
+
+    @property
+    def kept(self) -> FloatArray:
+        """Records of a unit of each cell that each bound keeps, (paths, cells, bounds)."""
+        return np.minimum(self.records[:, :, None], np.array(bounds(), dtype=np.float64))
+
+    @property
+    def used(self) -> FloatArray:
+        """Records that each bound keeps, (paths, bounds)."""
+        return np.asarray(np.maximum((self.units[:, :, None] * self.kept).sum(axis=1), 1))
 
 
 VALUES = 4
@@ -159,24 +211,30 @@ def chosen(release: Release, growth: NoiseGrowth) -> int:
         growth: How the noise of the question grows.
     """
     counts = _noisy(release)
-    units = likely(counts.sums, counts.noise, counts.cells)
-    errors = (
-        _errors_seen(units, growth, counts) if counts.cells > 1 else [(1.0, each) for each in _errors(units, growth)]
-    )
+    sizes = likely(counts.sums, counts.noise, counts.cells)
+    if growth.readings:
+        return least_expected([(1.0, errors_of_counts(sizes, growth, counts.noise.family))])
+    if counts.cells > 1:
+        return least_expected(_errors_seen(sizes, growth, counts))
+    return least_expected([(1.0, each) for each in _errors_of_shares(sizes, growth)])
+
+
+def least_expected(errors: Sequence[tuple[float, FloatArray]]) -> int:
+    """The bound whose errors, (paths, bounds) of each way with its chance, are the fewest times the least ones."""
     total = sum(chance * np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for chance, error in errors)
     return bounds()[int(np.argmin(total))]
 
 
-def described(release: Release, rows: int) -> RowBound:
-    """A bound, with the share that it leaves out."""
+def described(release: Release, rows: int, share: Fraction = LOOK) -> RowBound:
+    """A bound, with the share of the records that it leaves out; it was found by a share of the loss."""
     counts = _noisy(release)
-    units = likely(counts.sums, counts.noise, counts.cells)
-    found = np.flatnonzero((units > 0).mean(axis=0) > 1 / 2)
+    sizes = likely(counts.sums, counts.noise, counts.cells)
+    found = np.flatnonzero((sizes.units > 0).mean(axis=0) > 1 / 2)
     most = bounds()[min(int(found[-1]), MOST_DOUBLINGS)] if len(found) else 1
     low, high = _interval(counts, rows, most)
-    sizes = middles()
-    left = 1 - float((units @ np.minimum(sizes, rows) / np.maximum(units @ sizes, 1)).mean())
-    return RowBound(rows, LOOK, min(max(left, low), high), (low, high), most)
+    kept = (sizes.units * np.minimum(sizes.records, rows)).sum(axis=1, keepdims=True)
+    left = 1 - float(np.median(kept / sizes.whole))
+    return RowBound(rows, share, min(max(left, low), high), (low, high), most)
 
 
 class _Counts(NamedTuple):
@@ -203,112 +261,141 @@ def _noisy(release: Release) -> _Counts:
     return _Counts(table, law.levels[0].noise)
 
 
-def likely(noisy: FloatArray, noise: Noise, added: int = 1) -> FloatArray:
-    """Numbers of units in each cell as they may have been, (paths, cells), given noisy ones, sums of so many each.
+def likely(noisy: FloatArray, noise: Noise, added: int = 1) -> Sizes:
+    """Numbers of units in each cell as they may have been, given noisy ones, sums of so many each.
 
-    Numbers of units in neighbouring cells are of one size more often than not, so what stands alone far behind the
-    others is noise. Drawn forwards and backwards along cells, in the same way for the same noisy counts.
+    Drawn forwards and backwards along cells, in the same way for the same noisy counts: see the chances above. What
+    stands alone far behind the others is noise more often than not.
     """
     deviation = max(sqrt(added * noise.variance), 1e-3)
-    forward = np.zeros((len(noisy), len(COUNTS)))
-    moves, state = _moves(), np.array([BEGINS, 0.0, *np.full(len(COUNTS) - 2, (1 - BEGINS) / (len(COUNTS) - 2))])
+    most = max(float(noisy.max()) + 3 * deviation, 2.0)
+    levels = _levels(ceil((log2(most) - LOWEST) / STEP) + 1)
+    slopes, counts, moves = _slopes(), np.append(0.0, levels), _moves(len(levels))
+    scale = np.sqrt(deviation**2 + (LEVELLED * counts) ** 2 + counts)
+    state = np.append(EMPTY, np.full(len(moves) - 1, (1 - EMPTY) / (len(moves) - 1)))
+    forward = np.zeros((len(noisy), len(moves)))
     for cell, found in enumerate(noisy):
-        scale = np.hypot(deviation, LEVELLED * COUNTS)
-        off = np.abs(found - COUNTS) / scale
+        off = np.abs(found - counts) / scale
         fit = -np.log(scale) - (sqrt(2) * off if noise.family is Family.LAPLACE and added == 1 else off**2 / 2)
-        state = (state if cell == 0 else state @ moves) * np.exp(fit - fit.max()) + 1e-300
+        state = (state if cell == 0 else state @ moves) * _of_states(np.exp(fit - fit.max())) + 1e-300
         state /= state.sum()
         forward[cell] = state
     draws = np.outer(np.sqrt(PRIMES[: len(noisy)]), np.arange(PATHS) + 0.5) % 1
     paths = np.zeros((PATHS, len(noisy)), dtype=np.int64)
     for cell in reversed(range(len(noisy))):
-        after = np.ones((PATHS, len(COUNTS))) if cell == len(noisy) - 1 else moves[:, paths[:, cell + 1]].T
+        after = np.ones((PATHS, len(moves))) if cell == len(noisy) - 1 else moves[:, paths[:, cell + 1]].T
         risen = np.cumsum(forward[cell] * after, axis=1)
-        paths[:, cell] = (risen < draws[cell][:, None] * risen[:, -1:]).sum(axis=1)
-    units = COUNTS[np.minimum(paths, len(COUNTS) - 1)]
-    return np.where((noisy > 5 * deviation) & (units > 0), noisy, units)
+        paths[:, cell] = np.minimum((risen < draws[cell][:, None] * risen[:, -1:]).sum(axis=1), len(moves) - 1)
+    units = _of_states(counts)[paths]
+    slope = np.append(ENDING, np.tile(slopes, len(levels)))[paths]
+    following = np.append(slope[:, 1:], np.full((PATHS, 1), ENDING), axis=1)
+    return Sizes.of(np.where((noisy > 5 * deviation) & (units > 0), noisy, units), (slope + following) / 2)
 
 
-@cache
-def _moves() -> FloatArray:
-    """Chances of a number of units in a cell, after each in the cell before."""
-    logarithms = np.log(COUNTS[2:])
-    step = np.exp(-1.4 * np.abs(logarithms[None, :] - logarithms[:, None] + FALL) / STEP)
-    moves = np.zeros((len(COUNTS), len(COUNTS)))
-    moves[2:, 2:] = (1 - ENDS) * ((1 - ANEW) * step / step.sum(axis=1, keepdims=True) + ANEW / len(step))
-    moves[0, 0], moves[0, 2:], moves[1, 1], moves[2:, 1] = BEGINS, (1 - BEGINS) / len(step), 1, ENDS
+def _slopes() -> FloatArray:
+    return np.arange(-SLOPES, SLOPES + STEP / 2, STEP)
+
+
+def _of_states(counts: FloatArray) -> FloatArray:
+    """What holds for each number of units, for each state: none, and each number with each slope that led to it."""
+    return np.append(counts[0], np.repeat(counts[1:], len(_slopes())))
+
+
+@lru_cache(2)
+def _moves(levels: int) -> FloatArray:
+    """Chances of the state of a cell, by that of the cell before."""
+    slopes = _slopes()
+    bent = np.exp(-np.abs(slopes - slopes[:, None] + FALL) / BENT)
+    bent *= (1 - ENDS - ANEW) / bent.sum(axis=1, keepdims=True)
+    size = levels * len(slopes)
+    moves = np.zeros((1 + size, 1 + size))
+    moves[0] = np.append(1 - BEGINS, np.full(size, BEGINS / size))
+    moves[1:, 0], moves[1:, 1:] = ENDS, ANEW / size
+    level, slope = np.divmod(np.arange(size), len(slopes))
+    for place, rise in enumerate(np.rint(slopes / STEP).astype(int)):
+        reached = level + rise
+        onto = np.where(reached < 0, 0, 1 + np.minimum(reached, levels - 1) * len(slopes) + place)
+        moves[np.arange(1, size + 1), onto] += bent[slope, place]
     return moves
 
 
-def _errors(units: FloatArray, growth: NoiseGrowth) -> list[FloatArray]:
-    """Errors of a reading under each bound, (paths, bounds): of counts; of shares in three ways, that are as likely.
+def errors_of_counts(sizes: Sizes, growth: NoiseGrowth, family: Family) -> FloatArray:
+    """Mean absolute errors of a count under each bound, (paths, bounds): counts lack what is left out."""
+    lost = np.maximum(sizes.whole - sizes.used, 0) / growth.readings
+    return expected_error(lost, growth.error * np.array(bounds(), dtype=np.float64), family)
 
-    Counts lack what is left out. Shares are those of the records that are used: these may be like the others, or each
-    unit may have a law of its own, so that it matters how much weights of units change, or records of units that have
-    many may differ.
+
+def _errors_of_shares(sizes: Sizes, growth: NoiseGrowth) -> list[FloatArray]:
+    """Errors of a share under each bound, in three ways that are as likely.
+
+    Shares are those of the records that are used: these may be like the others, or each unit may have a law of its own,
+    so that it matters how much weights of units change, or records of units that have many may differ.
     """
-    sizes, rows = middles(), np.array(bounds(), dtype=np.float64)
-    used = np.maximum(units @ np.minimum(sizes[:, None], rows), 1)
-    whole = np.maximum((units @ sizes)[:, None], 1)
-    if growth.readings:
-        return [np.hypot(growth.error * rows, (whole - used) / growth.readings)]
-    alike, own = _of_shares(units, growth)
-    return [np.sqrt(each) for each in (alike, own, alike + (UNLIKE * (1 - used / whole)) ** 2)]
+    alike, own = _of_shares(sizes, growth)
+    return [np.sqrt(each) for each in (alike, own, alike + (UNLIKE * (1 - sizes.used / sizes.whole)) ** 2)]
 
 
-def _of_shares(units: FloatArray, growth: NoiseGrowth) -> tuple[FloatArray, FloatArray]:
+def expected_error(lost: FloatArray, deviation: FloatArray, family: Family) -> FloatArray:
+    """The mean absolute error of a count or sum that lacks so much, under noise of this standard deviation.
+
+    >>> expected_error(np.array([0.0, 100.0]), np.array([2.0, 2.0]), Family.LAPLACE).round(2).tolist()
+    [1.41, 100.0]
+    """
+    if family is Family.LAPLACE:
+        return np.asarray(lost + deviation / sqrt(2) * np.exp(-sqrt(2) * lost / deviation))
+    from scipy.special import ndtr
+
+    parts = lost / deviation
+    return np.asarray(lost * (2 * ndtr(parts) - 1) + deviation * sqrt(2 / pi) * np.exp(-(parts**2) / 2))
+
+
+def _of_shares(sizes: Sizes, growth: NoiseGrowth) -> tuple[FloatArray, FloatArray]:
     """Squared errors of shares, if records of all units are alike, and if each unit has a law of its own."""
-    sizes, rows = middles(), np.array(bounds(), dtype=np.float64)
-    used = np.maximum(units @ np.minimum(sizes[:, None], rows), 1)
-    whole = np.maximum((units @ sizes)[:, None], 1)
-    drawn = SPREAD**2 * np.maximum(1 / used - 1 / whole, 0)
+    used, rows = sizes.used, np.array(bounds(), dtype=np.float64)
+    drawn = SPREAD**2 * np.maximum(1 / used - 1 / sizes.whole, 0)
     alike = (growth.error * rows / used) ** 2 + drawn
-    return alike, alike + OWN**2 * (units[:, :, None] * _moved(units) ** 2).sum(axis=1)
+    return alike, alike + OWN**2 * (sizes.units[:, :, None] * _moved(sizes) ** 2).sum(axis=1)
 
 
-def _moved(units: FloatArray) -> FloatArray:
+def _moved(sizes: Sizes) -> FloatArray:
     """By how much a bound changes the weight of one unit of each size among all records: (paths, sizes, bounds)."""
-    sizes, rows = middles(), np.array(bounds(), dtype=np.float64)
-    used = np.maximum(units @ np.minimum(sizes[:, None], rows), 1)
-    whole = np.maximum(units @ sizes, 1)
-    return np.asarray(np.minimum(sizes[:, None], rows)[None] / used[:, None, :] - (sizes / whole[:, None])[:, :, None])
+    return np.asarray(sizes.kept / sizes.used[:, None, :] - (sizes.records / sizes.whole)[:, :, None])
 
 
-def _errors_seen(units: FloatArray, growth: NoiseGrowth, counts: _Counts) -> list[tuple[float, FloatArray]]:
+def _errors_seen(sizes: Sizes, growth: NoiseGrowth, counts: _Counts) -> list[tuple[float, FloatArray]]:
     """Errors of shares in four ways, with their chances: values depend on the number of records, or do not; units have
     laws of their own, or do not.
 
     For each share below a cell of values a line is fitted along the logarithms of the numbers of records, by the noisy
     counts: a bound moves weights from units of many records to those of few, and with these the share.
     """
-    sizes, rows = middles(), np.array(bounds(), dtype=np.float64)
-    mean = units.mean(axis=0)
-    lever = ((units[:, :, None] * _moved(units)) * np.log2(sizes)[:, None]).sum(axis=1)  # (paths, bounds)
+    mean, along = sizes.units.mean(axis=0), np.log2(sizes.records)
+    lever = (sizes.units[:, :, None] * _moved(sizes) * along[:, :, None]).sum(axis=1)  # (paths, bounds)
     bent, clear = np.zeros_like(lever), 0.0
     for number, below in enumerate(np.cumsum(counts.table, axis=1).T[:-1], start=1):
-        slope, variance = _slope(below, mean, number * counts.noise.variance)
+        slope, variance = _slope(below, mean, along.mean(axis=0), number * counts.noise.variance)
         kept = STEEP**2 / (variance + STEEP**2)
         bent += ((slope * kept) ** 2 + STEEP**2 * (1 - kept)) / counts.cells * lever**2
     for inside in counts.table.T:  # of which the noises are independent
-        slope, variance = _slope(inside, mean, counts.noise.variance)
+        slope, variance = _slope(inside, mean, along.mean(axis=0), counts.noise.variance)
         kept = STEEP**2 / (variance + STEEP**2)
         clear += (log(1 - kept) + slope**2 / variance * kept) / 2
     related = 1 / (1 + exp(min(-clear, MOST_ODDS)) * UNRELATED / (1 - UNRELATED))
-    used = units @ np.minimum(sizes[:, None], rows) / np.maximum((units @ sizes)[:, None], 1)
-    far = (APART * (1 - used)) ** 2
+    far = (APART * (1 - sizes.used / sizes.whole)) ** 2
     ways = (1 - related, far), (related, far + bent)
-    return [(chance, np.sqrt(each + more)) for each in _of_shares(units, growth) for chance, more in ways]
+    return [(chance, np.sqrt(each + more)) for each in _of_shares(sizes, growth) for chance, more in ways]
 
 
-def _slope(inside: FloatArray, units: FloatArray, noise: float) -> tuple[float, float]:
+def _slope(inside: FloatArray, units: FloatArray, along: FloatArray, noise: float) -> tuple[float, float]:
     """By how much the share of units inside cells of values rises as the number of records doubles, and its variance.
 
     Args:
         inside: Noisy counts of units of each size.
         units: How many there are of each size, about.
+        along: The logarithm of each size.
         noise: The variance of the noise of each count.
     """
-    along, variance = np.log2(middles()), noise + np.maximum(units, 1.0) / 4
+    variance = noise + np.maximum(units, 1.0) / 4
     weights = np.where(units > 1 / 2, units**2 / variance, 0.0)
     apart = along - weights @ along / max(float(weights.sum()), TINY)
     known = max(float(weights @ apart**2), TINY)
