@@ -61,7 +61,7 @@ _TRIES = 1000
 
 
 class WriterQueue:
-    """The line before one file."""
+    """FIFO lock of the writers of one SQLite file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.with_name(path.name + ENDING)

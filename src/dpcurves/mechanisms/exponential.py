@@ -1,4 +1,4 @@
-"""Choices by the exponential mechanism: partitions, quantiles, and the box that an estimate counts worst."""
+"""Choices by the exponential mechanism: partitions, quantiles, and the box where an estimate errs most."""
 
 from __future__ import annotations
 
