@@ -83,8 +83,8 @@ def made(target: str) -> bool:
 def reference() -> set[str]:
     """Pages that are made of the code."""
     groups = api_pages.groups((ROOT / "docs" / "api.md").read_text("utf-8")).values()
-    made = [*command_pages.pages(), *(page for pages in groups for page in pages)]
-    return {"errors.md", "commands/index.md", *(page.place for page in made)}
+    made = {page.place for pages in groups for page in pages}
+    return {"errors.md", "commands/index.md", *(page.place for page in command_pages.pages())} | made
 
 
 NAMED = re.compile(r"`(?:python )?((?:tests|papers|benchmarks)/[\w/]+\.py)")
