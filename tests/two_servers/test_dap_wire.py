@@ -103,7 +103,7 @@ def test_structures_are_encoded_as_another_implementation_publishes_them() -> No
         job += bytes.fromhex(each["encoded"])
     assert dap.job_of(job, "ab" * 32) == begun
     rejected, name = read["rejected"], bytes.fromhex(read["rejected"]["id"])
-    told = dap.VerifyResponse(name, dap.ReportError(rejected["error"]))
+    told = dap.Told(name, dap.ReportError(rejected["error"]))
     assert told.packed().hex() == rejected["encoded"]
     assert dap.told_of(told.packed(), [name]) == [told]
 

@@ -27,7 +27,7 @@ from ..serving.two_servers.dap import (
     Report,
     ReportError,
     Share,
-    VerifyResponse,
+    Told,
     message_of,
     packed_errors,
     packed_job,
@@ -97,7 +97,7 @@ class Verifying:
             for content, seed, passes in zip(contents, verified.seeds, passed, strict=True)
         ]  # fmt: skip
 
-    def finished(self, verified: VerifiedCells | None, told: Sequence[VerifyResponse]) -> dict[bytes, ReportError]:
+    def finished(self, verified: VerifiedCells | None, told: Sequence[Told]) -> dict[bytes, ReportError]:
         """Reports that the leader does not take, from the helper's answers, and why."""
         expected = [b""] * len(told) if verified is None else [row.tobytes() for row in verified.seeds]
         failed = dict[bytes, ReportError]()
@@ -183,7 +183,7 @@ def handed_on(service: Collection[Task], verifying: Verifying, begun: Sequence[B
             offered[owner].append(one)
     for owner, reports in offered.items():
         service.take(Offer(owner, contribution_of(service.task), Earlier.STAYS, reports))
-    return b"".join(VerifyResponse(each.metadata.id, said[each.metadata.id]).packed() for each in begun)
+    return b"".join(Told(each.metadata.id, said[each.metadata.id]).packed() for each in begun)
 
 
 def _owned(service: Collection[Task], share: Share) -> tuple[int, Stored] | ReportError:

@@ -339,14 +339,14 @@ def job_id(message: bytes) -> str:
     return urlsafe_b64encode(digest[: report_set.ID]).decode().rstrip("=")
 
 
-class VerifyResponse(NamedTuple):
+class Told(NamedTuple):
     """Answer of the helper on a report: a message of its proof, or why it is rejected: `VerifyResp`."""
 
     id: bytes
     said: bytes | ReportError
 
     @classmethod
-    def read(cls, reader: Reader) -> VerifyResponse:
+    def read(cls, reader: Reader) -> Told:
         """The next one."""
         one, kind = reader.octets(report_set.ID), reader.number(1)
         if kind not in (CONTINUE, REJECT):
@@ -363,10 +363,10 @@ class VerifyResponse(NamedTuple):
 CONTINUE, REJECT = 0, 2
 
 
-def told_of(message: bytes, order: Sequence[bytes]) -> list[VerifyResponse]:
+def told_of(message: bytes, order: Sequence[bytes]) -> list[Told]:
     """`AggregationJobResp` on reports of these ids. Raises `ProtocolAborted`: it is none."""
     try:
-        found = every(message, VerifyResponse.read)
+        found = every(message, Told.read)
     except ValueError:
         found = []
     if [each.id for each in found] != list(order):
