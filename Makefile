@@ -6,7 +6,11 @@ BIN     := .venv/bin
 READY   := .venv/.ready
 STARTED := typer shellingham rich numpy scipy sqlalchemy narwhals cryptography matplotlib pandas \
 	PIL duckdb arro3 nanoarrow pyarrow numba llvmlite IPython ipykernel debugpy traitlets tornado zmq jupyter_client \
-	jupytext nbformat nbclient mkdocs markdown jinja2 griffe mkdocstrings
+	jupytext nbformat nbclient mkdocs markdown jinja2 griffe mkdocstrings _pytest pluggy xdist execnet hypothesis \
+	sklearn joblib polars psycopg redis sqlglot pydantic fastapi starlette uvicorn anyio httptools python_multipart \
+	prometheus_client authlib joserfc argon2 requests urllib3 httpx2 pyhpke Cryptodome dp_accounting opentelemetry \
+	playwright markdown_it mdurl pygments yaml dateutil attr absl click jsonschema referencing fastjsonschema \
+	charset_normalizer cffi psutil
 WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between three workers, for some wait.
 PYTEST  := $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not reproduction"
@@ -207,7 +211,7 @@ constraints: $(READY)
 
 clean:
 	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	find src tests benchmarks demo papers -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests docs benchmarks demo papers -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The first interpreter that fits makes .venv. Then uv installs in a quarter of pip's time; where it can't be had, pip does,
 # from 25.1 on, which knows dependency groups.
@@ -223,5 +227,5 @@ $(READY): pyproject.toml setup.py constraints.txt
 	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BIN)/python $(WANTED) || \
 		{ $(BIN)/python -m pip install --quiet 'pip>=25.1' && $(BIN)/python -m pip install --quiet $(WANTED); }
 	@# Compiled now, so that commands and kernels answer at once where Python may write no byte code later.
-	@$(BIN)/python -m compileall -q -j 0 -x '/tests?/' src $(patsubst %,.venv/lib/python3*/site-packages/%,$(STARTED))
+	@$(BIN)/python -m compileall -q -j 0 -x '/site-packages/.*/tests?/' src tests docs papers/baselines $(patsubst %,.venv/lib/python3*/site-packages/%,$(STARTED))
 	@touch $@

@@ -10,6 +10,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import api_pages
@@ -75,19 +76,16 @@ def made(target: str) -> bool:
     if folder == "examples":
         sources = (ROOT / "examples").rglob(Path(name).with_suffix(".py").name)
         return name == "index.md" or any(sources)
-    return target in REFERENCE
+    return target in reference()
 
 
-REFERENCE = {
-    "errors.md",
-    "commands/index.md",
-    *(page.place for page in command_pages.pages()),
-    *(
-        page.place
-        for pages in api_pages.groups((ROOT / "docs" / "api.md").read_text("utf-8")).values()
-        for page in pages
-    ),
-}
+@cache
+def reference() -> set[str]:
+    """Pages that are made of the code."""
+    groups = api_pages.groups((ROOT / "docs" / "api.md").read_text("utf-8")).values()
+    made = {page.place for pages in groups for page in pages}
+    return {"errors.md", "commands/index.md", *(page.place for page in command_pages.pages())} | made
+
 
 NAMED = re.compile(r"`(?:python )?((?:tests|papers|benchmarks)/[\w/]+\.py)")
 

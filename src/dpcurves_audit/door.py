@@ -39,7 +39,7 @@ LONGEST_MESSAGE = 2000
 
 @runtime_checkable
 class Door(Protocol):
-    """A way to outcomes of a release."""
+    """Interface of releases under audit: data in, outcomes of so many independent calls out."""
 
     @property
     def name(self) -> str:

@@ -34,7 +34,7 @@ CELLS = 8
 
 @dataclass(frozen=True)
 class Event:
-    """An interval of a score, both ends included; or, for zero-concentrated privacy, a partition of the score.
+    """Event whose chances are compared: a score in a closed interval; or, under zCDP, a partition of a score.
 
     Attributes:
         score: The score.

@@ -50,7 +50,7 @@ def any_drawn(names: Octets) -> bool:
 
 
 class KnownNames:
-    """Names of 8 octets each, at places that follow from a product with a random odd number (Dietzfelbinger et al.).
+    """Hash set of names of 8 octets, by multiplicative hashing with a random odd number (Dietzfelbinger et al.).
 
     Nobody knows that number, so nobody can make up names that are all at one place. What `Seen` tells, in a third of
     the time where loops are compiled; at most three quarters of the places are taken.

@@ -43,7 +43,7 @@ OTHER = "there is a file of this name that holds something else than reports of 
 
 @dataclass(eq=False)
 class Offer:
-    """Reports on their way to the disk, and what became of them.
+    """Reports of one request that wait to be written to disk, and the outcome of the write.
 
     Attributes:
         names: What stands for the person of each.

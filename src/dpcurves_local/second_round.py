@@ -391,7 +391,7 @@ def chances_of_one(curve: CDF, first: First) -> IntArray:
 
 
 class Bits(NamedTuple):
-    """Randomised bits of people.
+    """Tally of randomised bits, and the chances by which they are debiased.
 
     Attributes:
         reports: How many people sent one.

@@ -305,7 +305,7 @@ def octets(plan: Plan) -> int:
 
 
 class About(NamedTuple):
-    """Reports about one level.
+    """The reports about one level of the tree, and their rows.
 
     Attributes:
         here: In which rows they were.

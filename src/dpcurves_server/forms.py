@@ -1,4 +1,4 @@
-"""Forms by which questions are asked on pages: what stands in them is declared elsewhere, and is an argument here."""
+"""HTML forms of questions: fields with their types, labels and checks, made from declarations given as arguments."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ Send = Callable[[Any], Awaitable[None]]
 
 
 class Shield:
-    """An app around an app."""
+    """Middleware of an ASGI application: security headers, bodies of bounded size, and requests of the same origin."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -189,7 +189,7 @@ NETWORK_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """Recognises who asks.
+    """Authentication of requests by session or token, with rate limits.
 
     Attributes:
         gate: The services.

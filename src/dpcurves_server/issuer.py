@@ -44,7 +44,7 @@ ELSEWHERE = "this did not begin in this browser, or too long ago; begin again"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Client:
-    """SECRET. What this server is to the issuer. It has no repr.
+    """SECRET. Credentials of this server at its issuer of OpenID Connect. They have no repr.
 
     Attributes:
         id: Its name there.
@@ -57,7 +57,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Errand:
-    """SECRET. One way to the issuer and back. The browser keeps what all else is derived from, and the server nothing.
+    """SECRET. One sign-in at the issuer: state, nonce and code verifier derive from a secret that the browser keeps.
 
     Formal guarantees: neither `state` nor `nonce`, which others see, tells the verifier or the other.
     """

@@ -74,7 +74,7 @@ KEEPERS = frozenset({Role.STEWARD.value, Role.AUDITOR.value})
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """An account.
+    """Account of a person who may sign in, with roles and projects.
 
     Attributes:
         name: What they sign in with.
@@ -373,7 +373,7 @@ class Token:
 
 
 class Sessions:
-    """Signs people in and out."""
+    """Sign-in by password, sessions of 12 hours, and sign-out."""
 
     def __init__(self, archive: Archive, passwords: Passwords) -> None:
         self._archive, self._passwords, self._patience = archive, passwords, Patience()

@@ -20,7 +20,7 @@ MOST_OPEN = 500
 
 
 class HasGone(ProtocolAborted):
-    """Whoever asked is no analyst of the project any more."""
+    """The person who asked is no longer an analyst of the project."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question that was asked.
+    """A question in the queue or answered, as the server's tables have it.
 
     Attributes:
         id: That of the question, and of its release.

@@ -82,7 +82,7 @@ class Overtaken(Refused):
 
 
 class Queue:
-    """Hands out questions, and moves them on. No visitor comes here."""
+    """Queue of questions as workers use it: claims, and transitions from queued to paid to answered."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -269,7 +269,7 @@ SLOW = 60
 
 
 class Stewardship:
-    """Acts on questions of a dataset.
+    """Actions of a steward on questions of a dataset: to withdraw one, or to have it counted again.
 
     Formal guarantees: nothing is charged here, and nothing is refunded. What was charged under its request stays so,
     and is counted under the same grant, whose stored numbers stay as they are.

@@ -119,7 +119,7 @@ class Answer:
 
 
 class Releases:
-    """Shows what was answered to whom it may be shown."""
+    """Access to released answers, by role and by the public clock."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive

@@ -66,7 +66,7 @@ _COMPARED = Recent[bool](1000)
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A picture, and of a curve beside that of a synthetic table what was found; or a file.
+    """A drawn picture, with the verdict of a comparison if it is one; or a file.
 
     Attributes:
         svg: The picture.
@@ -234,7 +234,7 @@ NO_PICTURE = "it can not be drawn now; look again later"
 
 
 class Studio:
-    """Draws what costs nothing. Nobody who serves pages draws, and nobody waits in their threads.
+    """Client of the process that draws pictures which cost no privacy loss: requests never draw, and never wait for it.
 
     Formal guarantees: what goes to the process is public or was released, and it is given no store.
     """

@@ -33,7 +33,7 @@ UNREADABLE = "the records can not be read now"
 
 
 class Changed(Refused):
-    """A row of the queue that is not what was asked."""
+    """A row of the queue does not match the question that the ledger has: it was altered."""
 
 
 PUBLIC = (BudgetExceeded, NoAllowance, UnsupportedQuery, Changed, HasGone)

@@ -1,4 +1,4 @@
-"""Means of those who carry messages for others: they know none of them, and hold no key.
+"""Transport of sites' encrypted messages in batches by another system; it holds no key, and reads none of them.
 
 A site that is *carried* does not connect to its coordinator by itself. Somebody who runs beside it takes its requests
 in batches, and somebody beside the coordinator makes them in its place, and brings back the answers: Flower, NVFlare,

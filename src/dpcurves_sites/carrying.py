@@ -1,4 +1,4 @@
-"""Sites whose messages others carry: requests that wait at a socket, and folders of what carriers run."""
+"""Sites whose messages Flower or NVFlare transports: requests over a local socket, and the apps that these run."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ EXECUTOR = """{
 
 @dataclass(frozen=True)
 class Carrying:
-    """Options of those who carry."""
+    """Options for the system that carries messages, and for the folder of its app."""
 
     by: str = option("WHO", "Who carries: flower or nvflare.")
     task: str = option("FILE", "The task document, where the coordinator runs.")

@@ -257,7 +257,7 @@ def create_app(board: Board) -> Starlette:
 
 
 class _Front:
-    """Lets in whoever has a ticket, and hands on."""
+    """Routes of the coordinator: they check tickets, and pass requests to the board."""
 
     def __init__(self, board: Board) -> None:
         self._board = board

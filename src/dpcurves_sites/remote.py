@@ -237,7 +237,7 @@ class AskedTurn:
 
 
 class _Reached(Exception):  # the turn that was looked for
-    """The plan that a conversation had come to."""
+    """Ends a rehearsed conversation at the turn that was looked for, with its plan."""
 
     def __init__(self, plan: Plan, allotment: Allotment) -> None:
         super().__init__()
@@ -361,7 +361,7 @@ class TurnOver(ProtocolAborted):
 
 
 class Sends(Protocol):
-    """A way to a coordinator: a connection, or somebody who carries."""
+    """Interface of connections to a coordinator: HTTPS, or a system that carries messages."""
 
     def post(self, path: str, body: bytes, token: str = "") -> bytes:
         """The answer of the coordinator."""

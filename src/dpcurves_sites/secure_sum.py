@@ -165,7 +165,7 @@ class Signer:
 
 
 class Said(NamedTuple):
-    """A message that was read: who said what."""
+    """A parsed message of a turn, with its sender."""
 
     site: int
     body: bytes

@@ -384,7 +384,7 @@ class Site:
 
 
 class Answering(Protocol):
-    """A way to have a plan answered."""
+    """Interface of functions that have a plan answered by the sites."""
 
     def __call__(self, plan: Plan, allotment: Allotment) -> Release: ...
 

@@ -323,7 +323,7 @@ class BufferedPrefixes(PrefixLaw):
 
 
 class Inverse:
-    """Totals from values, one tick after the other: each count is what its value has more than buffers explain."""
+    """Inverse of the buffered strategy: running totals from its noisy values, tick by tick."""
 
     __slots__ = ("_buffers", "_decays", "_totals", "_weights")
 
@@ -472,7 +472,7 @@ class PrefixTree:
 
 
 class Block(NamedTuple):
-    """The block and the place of a tick.
+    """The block of ticks that a tick lies in, with its tree of prefix sums.
 
     Attributes:
         start: How many ticks lie before the block.
@@ -484,7 +484,7 @@ class Block(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """So many blocks that are alike; the last epoch of a law has as many as are asked for."""
+    """A run of blocks with equal trees; the last epoch of a law has as many as needed."""
 
     blocks: int
     tree: PrefixTree
@@ -508,7 +508,7 @@ class Epoch(NamedTuple):
 
 
 class Released:
-    """Values that are estimates as they are."""
+    """Reader of values that are unbiased estimates already."""
 
     __slots__ = ()
 

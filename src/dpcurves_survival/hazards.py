@@ -121,7 +121,7 @@ class _Fitted(NamedTuple):
 
 
 def hazards_of_few(events: Counts, censored: Counts, records: Counts, generator: np.random.Generator) -> Hazards | None:
-    """LeastSquares the hazard of each cell, as Kaplan and Meier's estimate of the records has it.
+    """Estimate the hazard of each cell, as Kaplan and Meier's estimate of the records has it.
 
     None where no prior fits: noise can send numbers that no hazards explain.
 

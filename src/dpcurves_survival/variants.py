@@ -1,4 +1,4 @@
-"""Survival curves of other records: survey weights, late entry (left truncation), no horizon, censored intervals."""
+"""Survival curves with survey weights, with late entry (left truncation), without a horizon, or interval-censored."""
 
 from __future__ import annotations
 

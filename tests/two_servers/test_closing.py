@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from dpcurves_parties.serving.two_servers.collection import Closing
-from dpcurves_parties.serving.two_servers.report_set import NAME, Earlier, Summary, Told, bits_for, named
+from dpcurves_parties.serving.two_servers.report_set import NAME, ClosingMessage, Earlier, Summary, bits_for, named
 from dpcurves_parties.serving.two_servers.store import Frozen, Offer, Standing, Store, Stored, TaskState
 from dpcurves_parties.shares import ProtocolAborted
 
@@ -267,21 +267,21 @@ def test_who_is_not_to_be_asked_or_hears_what_is_no_message_refuses(stores: Sequ
             second.listed(json.dumps(wrong).encode())
     rising = [(report(1).id, report(1).digest)]
     name, listed, none = named(two.task, 1, rising), {0: b"".join(rising[0])}, Summary(0, bytes(32))
-    good = Told(name, HELD, Summary.of(two.task, rising, 0), {}).to_bytes()
-    again = Told(name, HELD, none, listed).to_bytes()
+    good = ClosingMessage(name, HELD, Summary.of(two.task, rising, 0), {}).to_bytes()
+    again = ClosingMessage(name, HELD, none, listed).to_bytes()
     for whole in (good, again):
-        assert Told.from_bytes(whole).to_bytes() == whole
+        assert ClosingMessage.from_bytes(whole).to_bytes() == whole
         for place in range(0, len(whole), 7):
             assert is_refused(two, whole[:place])
             if not NAME <= place < 2 * NAME:  # what server 0 has committed to, server 1 hears for the first time
                 in_hash = 3 * NAME < place <= 4 * NAME
                 damaged = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
                 assert (in_hash and whole is again) or is_refused(two, damaged)
-    assert json.loads(second.commit(Told(name, HELD, none, {}).to_bytes())) == {"parts": [0]}
+    assert json.loads(second.commit(ClosingMessage(name, HELD, none, {}).to_bytes())) == {"parts": [0]}
     for whole in (good, again):
         assert json.loads(second.commit(whole)) == {"parts": []}
     with pytest.raises(ProtocolAborted, match=r"^reports: another set of them, or other noise, was agreed on before"):
-        second.commit(Told(name, ("c" * 64, HELD[1]), none, listed).to_bytes())
+        second.commit(ClosingMessage(name, ("c" * 64, HELD[1]), none, listed).to_bytes())
 
 
 def is_refused(two: Two, message: bytes) -> bool:

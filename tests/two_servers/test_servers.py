@@ -45,7 +45,7 @@ from dpcurves_parties.serving.two_servers.report_set import (
     OVERHEAD,
     Batch,
     Earlier,
-    Report,
+    ReportShare,
 )
 from dpcurves_parties.serving.two_servers.report_set import (
     packed_batch as packed,
@@ -391,7 +391,7 @@ def test_a_share_that_was_sealed_to_the_other_server_or_task_is_refused(pair: Fe
     elsewhere = packed(task.hash, 0, unpacked(other, pair.tasks["full"].hash, 0, size))
     swapped = unpacked(batch(pair), task.hash, 0, size)
     one, two, *more = swapped.reports
-    renamed = packed(task.hash, 0, swapped._replace(reports=[Report(two.id, one.sealed), *more]))
+    renamed = packed(task.hash, 0, swapped._replace(reports=[ReportShare(two.id, one.sealed), *more]))
     of_other_name = packed(task.hash, 0, swapped._replace(contribution=bytes(NAME)))
     for message in (turned, elsewhere, renamed, of_other_name):
         with pytest.raises(ProtocolAborted, match=r"^reports: report 0 of the batch was changed"):

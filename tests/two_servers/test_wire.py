@@ -16,7 +16,7 @@ from wire_vectors import QUESTIONS, SLOTS, VECTORS, bytes_of, fixed, task_of, wr
 
 from dpcurves.laws import IntervalSums
 from dpcurves_parties.crypto import checked_values
-from dpcurves_parties.serving.two_servers.report_set import OVERHEAD, Told, packed_batch, unpacked_batch
+from dpcurves_parties.serving.two_servers.report_set import OVERHEAD, ClosingMessage, packed_batch, unpacked_batch
 from dpcurves_parties.shares.shared_records import CheckedEncoding
 from dpcurves_parties.shares.task import Task
 
@@ -85,7 +85,7 @@ def test_closing_names_the_set_and_both_commitments(name: str) -> None:
     assert (told[:64], told[96:]) == (bytes(64), parts)
     assert (decided[:32].hex(), decided[64:96], decided[96:]) == (agreed, told[64:96], parts)
     assert read["listed"] == (bytes(7) + bytes([len(SLOTS)]) + book.listing(halves)).hex()
-    assert Told.from_bytes(decided).to_bytes() == decided
+    assert ClosingMessage.from_bytes(decided).to_bytes() == decided
     facts, commitments = {"set": agreed, "reports": len(SLOTS)}, [decided[32:64].hex(), decided[64:96].hex()]
     named = {**facts, "commitments": commitments}
     assert json.loads(read["closed"]) == {**named, "owners": 1}

@@ -171,7 +171,7 @@ class Cells(Workload[Counted]):
 
 
 class Way(Protocol):
-    """A named way of counting one column along its grid, for those who know better than the trust model what pays.
+    """A counting method for one column along its grid that a question names instead of leaving the choice to the model.
 
     Formal guarantees: `turns` is a pure function of the fields, of public facts and of the releases that it is sent.
     """

@@ -37,7 +37,7 @@ Curve = CDF | Histogram
 
 
 class Shift(NamedTuple):
-    """One statistic of one window.
+    """A drift statistic of one window, with its alarm threshold and p-value.
 
     Attributes:
         value: From released counts.

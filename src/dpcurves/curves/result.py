@@ -420,7 +420,7 @@ class Drawing(TypedDict):
 
 
 class Released(Result, ABC):
-    """A result that declares or defines what is listed below, from which its public methods are derived.
+    """Base of results: from the class attributes below it derives the line, summary, data frame, JSON and plot.
 
     Attributes:
         KIND: The name of its form in the published schema: a file in ``display/kinds``, or in ``kinds`` of a field.

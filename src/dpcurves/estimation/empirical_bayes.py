@@ -439,7 +439,7 @@ class KindWeights(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """Splits of one level, and what each kind makes of those that tell anything.
+    """Noisy splits of one level, with the posterior chances of each kind for those that are informative.
 
     Attributes:
         splits: All of them.

@@ -276,7 +276,7 @@ class RefinedGridEstimator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plane:
-    """A table in the order of its boxes, which are asked for and read by the places where they begin."""
+    """A table whose cells are in the order of a tree of boxes, so that each box is a range of places."""
 
     axes: tables.Axes
     extent: tables.Extent

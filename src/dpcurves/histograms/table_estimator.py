@@ -20,7 +20,7 @@ from ..queries import Read, RegionQuery
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extent:
-    """The cells of a table, told apart.
+    """Places of the cells of a table, those inside of all grids apart from those outside.
 
     Attributes:
         shape: Cells of the grids, and categories, along each axis.

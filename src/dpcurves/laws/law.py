@@ -766,7 +766,7 @@ def _laws_of(stored: Mapping[str, Any]) -> list[type[Law]]:
 
 @dataclass(frozen=True, slots=True)
 class Choices(Law):
-    """Values are choices. `example` is one that tells nothing."""
+    """Law of a release of choices, as of cuts or an interval: no noise is added. `example` stands in rehearsals."""
 
     KEY = "chosen"
     FORMS = MappingProxyType({KEY: WHOLE.each.of("example")})

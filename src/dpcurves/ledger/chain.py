@@ -530,7 +530,7 @@ def _forget(engine: weakref.ref[sql.Engine]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """A row that is sealed by itself.
+    """The head row of a ledger: its number of entries and the seal of the last one, under a seal of its own.
 
     Attributes:
         version: The version of the schema.

@@ -61,7 +61,7 @@ _TRIES = 1000
 
 
 class WriterQueue:
-    """The line before one file."""
+    """FIFO lock of the writers of one SQLite file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.with_name(path.name + ENDING)
@@ -84,7 +84,7 @@ class WriterQueue:
 
 
 class _Place:
-    """A place in the line. It is given back when the file is closed, or this process ends."""
+    """A place in the FIFO lock of writers, released when its file is closed or the process ends."""
 
     def __init__(self, file: int) -> None:
         self._file = file

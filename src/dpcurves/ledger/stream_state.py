@@ -25,7 +25,7 @@ _BLOCK = 1024  # bytes by which a sealed state grows: its length tells little of
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Standing:
-    """SECRET. Where a stream stands. It has no repr.
+    """SECRET. Stored state of a stream: the last answered tick, and the state of its mechanism. It has no repr.
 
     Attributes:
         tick: The last tick that was answered. Public.

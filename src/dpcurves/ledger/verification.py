@@ -442,7 +442,7 @@ def _compare(spending: Spending, total: int) -> None:
 
 
 class _Walk:
-    """The way from an entry to the last one."""
+    """State of a verification that walks the chain from an entry to the last one."""
 
     def __init__(self, chain: Chain, kept: Head | None, start: Head) -> None:
         self.here = start

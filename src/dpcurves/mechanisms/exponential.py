@@ -1,4 +1,4 @@
-"""Choices by the exponential mechanism: partitions, quantiles, and the box that an estimate counts worst."""
+"""Choices by the exponential mechanism: partitions, quantiles, and the box where an estimate errs most."""
 
 from __future__ import annotations
 
@@ -319,7 +319,7 @@ def _inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class ExponentialWorstBox(Answering):
-    """A box has a chance proportional to ``exp(rate * abs(count - expected))`` (Hardt, Ligett and McSherry 2012).
+    """Exponential mechanism over boxes, weighted ``exp(rate * abs(count - expected))`` (Hardt, Ligett, McSherry 2012).
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. What is expected is public. A count
     changes by at most `l1_sensitivity`, the L1 distance of neighbouring tables, and so does its distance from anything:

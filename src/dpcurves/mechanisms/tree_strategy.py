@@ -145,7 +145,7 @@ _NEAR = 1.2
 
 
 class Shape(NamedTuple):
-    """Nested regular tilings.
+    """Nested tilings by intervals of equal width, each with its share of the loss.
 
     Attributes:
         widths: How many cells an interval has, from coarse to fine; each divides the one before, but for a first one

@@ -207,7 +207,7 @@ def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) ->
 
 
 class Parting(NamedTuple):
-    """Two cells of an axis, and what the values that they change cost.
+    """Sensitivities of the values of two cells of an axis, when a record moves between them.
 
     Attributes:
         first: All that the first one changes, by 1 or -1.

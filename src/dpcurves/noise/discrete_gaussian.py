@@ -86,7 +86,7 @@ class Steps:
 
 
 class Stairs:
-    """Proposes integers of a law of steps, and says which are kept."""
+    """Rejection sampler of the discrete Gaussian: proposals from a step function above it, and which are accepted."""
 
     __slots__ = ("_doubts", "_steps", "_table")
 

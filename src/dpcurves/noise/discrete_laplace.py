@@ -47,7 +47,7 @@ def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Inversion tables of one scale: the sign with the highest digit, and the lower digits, `bits` together."""
+    """Inversion tables of the discrete Laplace law of one scale: sign and highest digit, then `bits` lower bits."""
 
     last: InversionTable
     digits: tuple[tuple[int, InversionTable], ...]

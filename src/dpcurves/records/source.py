@@ -112,7 +112,7 @@ class _Schema(ctypes.Structure):
 
 
 class _Array(ctypes.Structure):
-    """An array as C has it."""
+    """The struct ArrowArray of Arrow's C data interface."""
 
     _fields_ = (
         *_fields(_NUMBER, "length null_count offset n_buffers n_children"),
@@ -121,7 +121,7 @@ class _Array(ctypes.Structure):
 
 
 class _Stream(ctypes.Structure):
-    """A stream as C has it: four functions, and a number that says which of ours it is."""
+    """The struct ArrowArrayStream of Arrow's C stream interface: four functions, and a number that identifies ours."""
 
     _fields_ = (*_fields(_POINTER, "get_schema get_next get_last_error release private_data"),)
 

@@ -83,7 +83,7 @@ INFEASIBLE = 1e-9  # of the same: a step under pressure that still falls by more
 
 
 class Change(NamedTuple):
-    """A change of the noises.
+    """A change of the noises of a curve, and the steps of the curve after it.
 
     Attributes:
         steps: The steps of the curve after the change, (points + 1,); not negative.

@@ -95,7 +95,7 @@ def _by_octets(parts: int, size: int, randomness: Randomness) -> Octets:
 
 
 class _Octets(NamedTuple):
-    """Look-up tables for an octet of coins.
+    """Look-up tables to draw eight biased coins at once by inversion.
 
     Attributes:
         by_word: The octet that the first 16 bits tell, where they do.

@@ -298,7 +298,7 @@ def _count_octets(reports: Reports, seen: IntArray) -> None:
 
 @dataclass(frozen=True)
 class KAry(Randomiser):
-    """With chance a the true answer is sent, else one of all k answers, evenly (Warner 1965; Kairouz et al. 2016).
+    """k-ary randomised response: with chance a the true answer, else one of all k, evenly (Kairouz et al. 2016).
 
     A report supports the answer that it is.
 
@@ -346,12 +346,13 @@ class KAry(Randomiser):
 
 @dataclass(frozen=True)
 class Hadamard(Randomiser):
-    """At an even index j below K, the least power of two that is at least k, the parity of the bits of ``j & answer``.
+    """Hadamard response: a random column of the Hadamard matrix, and its noisy sign at the row of the answer.
 
-    The parity is flipped with the chance ``1 - p``, and sent with the index (Bassily, Nissim, Stemmer and Thakurta
-    2017; in Bell et al. 2019, Algorithm 2, the code is scaled by ``2**(-l/2)`` on both sides, which leaves ``2**-l`` of
-    each count; here it has the signs alone). A report supports the answers whose parity at j is the one that was sent:
-    each other answer with chance 1/2, and any two on their own, for the code is pairwise independent.
+    The index j is even below K, the least power of two that is at least k; the sign is the parity of the bits of
+    ``j & answer``. The parity is flipped with the chance ``1 - p``, and sent with the index (Bassily, Nissim, Stemmer
+    and Thakurta 2017; in Bell et al. 2019, Algorithm 2, the code is scaled by ``2**(-l/2)`` on both sides, which leaves
+    ``2**-l`` of each count; here it has the signs alone). A report supports the answers whose parity at j is the one
+    that was sent: each other answer with chance 1/2, and any two on their own, for the code is pairwise independent.
 
     Where the index is a public coin, drawn by nobody who knows the answer, one bit is all that a person says.
 
@@ -502,7 +503,7 @@ class Subset(BitRows):
 # Unary encoding: a coin for every answer, of which the true one alone is even.
 @dataclass(frozen=True)
 class Unary(BitRows):
-    """The bit of the true answer is set with chance 1/2, each other one with chance q (Wang et al. 2017, OUE).
+    """Optimised unary encoding: the true answer's bit is set with chance 1/2, others with q (Wang et al. 2017, OUE).
 
     Formal guarantees: bits are drawn on their own. Two true answers differ in the chances of two bits, and the ratio is
     largest where one is set and the other is not: ``(1 - q) / q``, at most exp(epsilon) for ``q >= 1 / (1 + e)``: q is

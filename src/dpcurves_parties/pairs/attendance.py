@@ -20,7 +20,7 @@ from .task import PairTask
 
 @dataclass(slots=True, repr=False, eq=False)
 class Post:
-    """SECRET, its ticket: one person's way to the relay, a `Mailbox` that knows the keys of others. It has no repr.
+    """Client of the relay for one person, with the key bundles of others. SECRET: its ticket; it has no repr.
 
     Attributes:
         task: The task.

@@ -153,7 +153,7 @@ class WithoutRepetition(Pairing):
 
 @dataclass(frozen=True, slots=True)
 class OwnChoice(Pairing):
-    """Everybody chooses half as many partners; who is in enough pairs already turns others down, in an even order.
+    """Pairing by choice: each chooses half of its partners at random, and refuses more once it has enough.
 
     No coordination is needed but the order. Pairs that are turned down are lost: three in ten where each chooses one
     partner, one in seven where each chooses four.

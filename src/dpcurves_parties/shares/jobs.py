@@ -31,8 +31,8 @@ DAMAGED = "a share in its jobs was damaged or is gone; nothing is answered. Star
 NONE = NoiseKey(bytes(32))
 
 
-class Job(NamedTuple):
-    """Job: so many reports, in the order of ids, whose shares follow each other in a blob."""
+class EvaluationJob(NamedTuple):
+    """Job of a worker: so many reports, in the order of ids, whose shares follow each other in a blob."""
 
     blob: Blob
     reports: int
@@ -75,7 +75,7 @@ class Work(NamedTuple):
     """SECRET. Work on one job: thresholds, and a mask of the reports that are evaluated; None: all of them."""
 
     form: Form
-    job: Job
+    job: EvaluationJob
     at: tuple[int, ...]
     counted: bytes | None = None
 
@@ -125,7 +125,7 @@ class Jobs:
     """
 
     form: Form
-    jobs: Sequence[Job]
+    jobs: Sequence[EvaluationJob]
     workers: Workers
 
     def sums(self, at: Sequence[int], counted: NDArray[np.bool_] | None = None) -> Sums:
@@ -198,7 +198,7 @@ class Cutting:
     def cut(self, form: Form, name: str, parts: Iterable[Sequence[bytes]]) -> Jobs:
         """SECRET: write shares, in the order of ids, as jobs of the set of reports of this name."""
         jobs = [
-            Job(self.blobs.write(f"{form.task}-{form.party}/{name}/{number}", b"".join(part)), len(part))
+            EvaluationJob(self.blobs.write(f"{form.task}-{form.party}/{name}/{number}", b"".join(part)), len(part))
             for number, part in enumerate(parts)
         ]
         return Jobs(form, jobs, self.workers)

@@ -39,7 +39,7 @@ OWN = frozenset({CSRF, DO, SEEN})
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """Why there is no plan.
+    """Refusal of a question before it is planned: the field of the form, and the reason.
 
     Attributes:
         argument: The field.

@@ -157,7 +157,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Visit:
-    """SECRET. What was sent may hold a password, and cookies: it has no repr.
+    """SECRET. A request of a page: path, form, session, address. It may hold a password and cookies: it has no repr.
 
     Attributes:
         site: What all pages have.

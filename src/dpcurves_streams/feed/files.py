@@ -1,4 +1,4 @@
-"""SENSITIVE. Sources that are finished, come through a pipe, or go on; and a day of a campus that nobody lived on."""
+"""SENSITIVE. Sources that are finished, come through a pipe, or go on; and a synthetic day of a campus."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Arriving:
 
 
 class _Inbox:
-    """SECRET. What a thread has read, with the time at which it did."""
+    """SECRET. Bounded queue of tuples that a thread reads, each with its time of arrival."""
 
     def __init__(self, tuples: Iterable[Given] | AsyncIterable[Given], intake: Intake) -> None:
         self._intake = intake

@@ -27,7 +27,7 @@ from .windows import Dropped, Intake, Window, Windows
 
 @runtime_checkable
 class Source(Protocol):
-    """Something that becomes windows once it is known what is counted."""
+    """Interface of sources of a stream, which give windows once it is known what is counted."""
 
     def windows(self, intake: Intake) -> Windows:
         """The windows of a stream. Refuses, by header or schema alone, what cannot be counted."""

@@ -1,4 +1,4 @@
-"""Counts of prefixes of a stream: by trees, and from a memory that does not grow."""
+"""Counts of prefixes of a stream: by trees, and in constant memory."""
 
 from __future__ import annotations
 

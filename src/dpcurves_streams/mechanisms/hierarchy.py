@@ -32,7 +32,7 @@ KIND = "memoryless noise"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Passed:
-    """Nothing but the tick."""
+    """State of a mechanism that remembers only which tick was last."""
 
     tick: int
 
@@ -51,7 +51,7 @@ class TickAnswering(Answering):
 
 
 class Memoryless(TickAnswering):
-    """Begins at no tick, and goes on from any."""
+    """Base of mechanisms with independent noise at each tick: their state is the number of the last tick."""
 
     __slots__ = ()
 

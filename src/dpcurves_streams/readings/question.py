@@ -115,7 +115,7 @@ class NoisySums:
 
 
 class Reader(Protocol):
-    """Estimates of one thing per key, from the released integers of one tick after the other.
+    """Interface of sequential estimators: one number per key, from released integers tick by tick.
 
     A reader is made from public facts and changes by released integers alone: fed with the same ones it gives the same
     estimates, so it can be made again after a crash from what is stored.

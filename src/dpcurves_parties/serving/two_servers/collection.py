@@ -41,10 +41,10 @@ from .report_set import (
     MOST_BITS,
     OTHER,
     OVERHEAD,
-    Report,
+    ClosingMessage,
     ReportSet,
+    ReportShare,
     Rising,
-    Told,
     Unlisted,
     bits_for,
     common,
@@ -194,7 +194,9 @@ class Closing:
         attempt = secrets.token_hex(16)
         self.store.attempt(self.task, attempt)
         bits = bits_for(self.store.standing(self.task).reports)
-        theirs = Told.from_bytes(self.post("prepare", json.dumps({"attempt": attempt, "bits": bits}).encode()))
+        theirs = ClosingMessage.from_bytes(
+            self.post("prepare", json.dumps({"attempt": attempt, "bits": bits}).encode())
+        )
         if theirs.summary.bits != bits:
             raise ProtocolAborted("peer", f"its answer {UNLIKE}", 502)
         listed = dict[int, bytes]()
@@ -220,7 +222,7 @@ class Closing:
         bits = bits_for(standing.reports)
         summary, listed = self.store.summary(self.task, bits), dict[int, bytes]()
         for _ in range(2):
-            told = Told(standing.set, standing.commitments or NOBODY, summary, listed).to_bytes()
+            told = ClosingMessage(standing.set, standing.commitments or NOBODY, summary, listed).to_bytes()
             parts = _parts_in(self.post("commit", told), bits)
             if not parts:
                 return
@@ -247,7 +249,7 @@ class Closing:
         finally:
             self._leading.release()
 
-    def _agreed(self, theirs: Told, listed: Mapping[int, bytes], ours: Rising, stored: int) -> Decision:
+    def _agreed(self, theirs: ClosingMessage, listed: Mapping[int, bytes], ours: Rising, stored: int) -> Decision:
         first, second = theirs.commitments
         if first not in (None, self.commitment):
             raise lost(DECIDES)
@@ -272,7 +274,7 @@ class Closing:
         standing = self.store.freeze(self.task, str(asked["attempt"]))
         self.require_kept(standing)
         commitments = standing.commitments or (None, self.commitment)
-        return Told(standing.set, commitments, self.store.summary(self.task, bits), {}).to_bytes()
+        return ClosingMessage(standing.set, commitments, self.store.summary(self.task, bits), {}).to_bytes()
 
     def listed(self, message: bytes) -> bytes:
         """List some parts of the reports that are here.
@@ -291,7 +293,7 @@ class Closing:
             ProtocolAborted: this is server 0, or has lost its key or reports that count, or wrote down something else.
         """
         self._require_party(FOLLOWS)
-        told = Told.from_bytes(message)
+        told = ClosingMessage.from_bytes(message)
         first, second = told.commitments
         if second != self.commitment:
             raise lost(FOLLOWS)
@@ -302,7 +304,7 @@ class Closing:
             return json.dumps({"parts": error.parts}).encode()
         return b'{"parts": []}'
 
-    def _found(self, told: Told, ours: Rising, stored: int) -> ReportSet:
+    def _found(self, told: ClosingMessage, ours: Rising, stored: int) -> ReportSet:
         agreed = common(self.task, ours, stored, told.summary, told.listed)
         if agreed.name != told.set:
             raise ProtocolAborted("reports", OTHER, AGAIN)
@@ -557,7 +559,7 @@ class Collection(ABC, Generic[Of]):
             self.closing.reopen()
             return added()
 
-    def _opened(self, number: int, report: Report, contribution: bytes) -> Stored:
+    def _opened(self, number: int, report: ReportShare, contribution: bytes) -> Stored:
         place = place_of(self.task.hash, self.party, contribution, report.id)
         share = opened(report.sealed, self.identity.sealing, place)
         if share is None or len(share) != self.encoding.size_of(self.party):

@@ -24,7 +24,7 @@ from ..identity import FileTaken, write_public
 from ..messages import ProtocolAborted, facts_of
 from ..task_document import Role, Ticket, hash_of
 from .kinds import SharedTask
-from .report_set import LARGEST_BATCH, NAME, OVERHEAD, Batch, Earlier, Report, place_of, public_key, sealed
+from .report_set import LARGEST_BATCH, NAME, OVERHEAD, Batch, Earlier, ReportShare, place_of, public_key, sealed
 from .report_set import packed_batch as packed
 
 AT_ONCE = 1000
@@ -108,7 +108,7 @@ class Contribution:
             )
             yield self._packed(0, name, first), self._packed(1, name, second)
 
-    def _packed(self, party: int, name: bytes, reports: Sequence[Report]) -> bytes:
+    def _packed(self, party: int, name: bytes, reports: Sequence[ReportShare]) -> bytes:
         return packed(self.task.hash, party, Batch(name, self.earlier, reports))
 
     def send(self, ticket: Ticket, progress: Callable[[int], object], patience: float = PATIENCE) -> Sent:
@@ -139,10 +139,12 @@ class Contribution:
         return sent
 
 
-def sealed_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tuple[bytes, bytes]]) -> list[Report]:
+def sealed_reports(
+    task: SharedTask, party: int, name: bytes, shares: Iterable[tuple[bytes, bytes]]
+) -> list[ReportShare]:
     """Reports of the contribution `name`, from an id and a share for each, sealed to one server."""
     key = public_key(task.servers[party].sealing)
-    return [Report(one, sealed(share, key, place_of(task.hash, party, name, one))) for one, share in shares]
+    return [ReportShare(one, sealed(share, key, place_of(task.hash, party, name, one))) for one, share in shares]
 
 
 def bearer_of(task: SharedTask, ticket: Path) -> Ticket:

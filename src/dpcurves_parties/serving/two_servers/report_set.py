@@ -60,8 +60,8 @@ LARGEST_SEALED = 2**16 - 1
 _HEADER = struct.Struct(f"<4sBBBHI{NAME}s{NAME}s")
 
 
-class Report(NamedTuple):
-    """Report for a single server.
+class ReportShare(NamedTuple):
+    """Share of a report, sealed for a single server.
 
     Attributes:
         id: 16 bytes that the owner drew; the same at both servers.
@@ -92,7 +92,7 @@ class Batch(NamedTuple):
 
     contribution: bytes
     earlier: Earlier
-    reports: Sequence[Report]
+    reports: Sequence[ReportShare]
 
 
 def packed_batch(task: str, party: int, batch: Batch) -> bytes:
@@ -121,7 +121,7 @@ def unpacked_batch(message: bytes, task: str, party: int, size: int) -> Batch:
     if len(message) != _HEADER.size + count * record:
         raise ProtocolAborted("reports", "the batch is cut off, or something follows it")
     starts = range(_HEADER.size, len(message), record)
-    reports = [Report(message[start : start + ID], message[start + ID : start + record]) for start in starts]
+    reports = [ReportShare(message[start : start + ID], message[start + ID : start + record]) for start in starts]
     return Batch(contribution, Earlier(earlier), reports)
 
 
@@ -324,7 +324,7 @@ def runs(parts: Iterable[int]) -> Iterator[tuple[int, int]]:
         yield rising[start], rising[end - 1]
 
 
-class Told(NamedTuple):
+class ClosingMessage(NamedTuple):
     """Message of a server to the other to close a task.
 
     Attributes:
@@ -345,7 +345,7 @@ class Told(NamedTuple):
         return names + bytes([self.summary.bits]) + self.summary.hashes + packed(self.listed)
 
     @classmethod
-    def from_bytes(cls, message: bytes) -> Told:
+    def from_bytes(cls, message: bytes) -> ClosingMessage:
         """The inverse of `to_bytes`. Raises `ProtocolAborted`: it is none, or lists a part or a report twice."""
         start = 3 * NAME + 1
         if len(message) < start or (bits := message[start - 1]) > MOST_BITS:
