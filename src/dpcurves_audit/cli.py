@@ -1,4 +1,4 @@
-"""Commands of audits: questions of this package, any command, any Python callable, and the whole of this version."""
+"""Commands of privacy audits: of a question of this package, of any command or Python callable, or of all it offers."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ NO_UNIT = ""
 
 
 class Typed(NamedTuple):
-    """A column, and its type in the catalogue, below all domains."""
+    """A column of PostgreSQL and its base type, after types declared by CREATE DOMAIN are resolved."""
 
     name: str
     oid: int

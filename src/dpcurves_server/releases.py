@@ -250,7 +250,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class ByName(Mapping[str, Predictor]):
-    """The models of a project by their names. One is read when it is looked up, and no other.
+    """The predictive models that a project has stored, by name; each is loaded when it is looked up.
 
     Attributes:
         archive: Where they lie.

@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 @dataclass
 class Recent(Generic[Result]):
-    """The last results, so many at the most.
+    """Cache of computed results that drops the least recently used one (LRU).
 
     >>> squares = Recent[int](most=1)
     >>> squares.get(3, lambda: 9), squares.get(3, lambda: 0), squares.get(4, lambda: 16), squares.get(3, lambda: 0)

@@ -179,7 +179,7 @@ class QuartilesView(ResultView):
 
 
 class HistogramsView(ResultView):
-    """Histograms of categories, side by side."""
+    """View of the histograms of several categories: one table, with a column for each category."""
 
     SUPPRESSES = True
 

@@ -31,7 +31,7 @@ HALF = 2**39
 
 
 class Workload(Generic[Answer]):
-    """Numbers that a question needs: of which columns, on which public cells. Fields are public.
+    """Counts or sums that a question needs, with their columns and public cells. No attribute depends on a record.
 
     A trust model turns it into queries (`TrustModel.plan`), and `Answer` is what a question gets for it, whatever
     those were. What is new to be needed is a kind of this and a strategy in `strategies`; a new trust model takes these

@@ -28,7 +28,7 @@ UNSEEN = 3.0
 
 @dataclass(frozen=True, eq=False)
 class UStatistic:
-    """A U-statistic, that is, an average over pairs of people, with its interval and its bound on rounding to cells.
+    """A U-statistic, an average over pairs of people, with its interval and a bound on the error of rounding to cells.
 
     Attributes:
         value: The estimate. The bias from noise is subtracted, except from areas under ROC curves.

@@ -715,7 +715,7 @@ def required_source(source: object) -> str:
 
 
 class Remembering:
-    """Bands are computed once: the usual draws are the same whenever anybody asks."""
+    """Cache of bands and intervals: they are simulated with the same numbered draws each time, and so computed once."""
 
     @cached_property
     def _kept(self) -> dict[Hashable, Any]:

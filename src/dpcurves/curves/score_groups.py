@@ -33,7 +33,7 @@ Numbers = Sequence[tuple[float, int]]
 
 
 class GroupNumber(NamedTuple):
-    """The rule for the number of groups.
+    """The number of groups of similar scores, as it was given or chosen from the loss and a noisy number of records.
 
     Attributes:
         groups: Their number.

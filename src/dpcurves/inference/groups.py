@@ -72,7 +72,7 @@ class GroupCounts:
 
 
 class GroupNoise(NamedTuple):
-    """Simulated noise of what was released of groups, each (draws, groups)."""
+    """Simulated noise of the released counts and sums of groups of records: arrays of shape (draws, groups)."""
 
     positive: FloatArray
     negative: FloatArray

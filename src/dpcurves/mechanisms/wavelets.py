@@ -298,7 +298,7 @@ BITS = 20
 
 @dataclass(frozen=True, slots=True)
 class SquareRoot(Spaced, PrefixSums):
-    """Prefix sums as twice the same convolution (Henzinger, Upadhyay and Upadhyay 2023; Fichtenberger et al. 2023).
+    """Prefix sums by the square root of the matrix of ones, with noise between both factors (Henzinger et al. 2023).
 
     Released is the first convolution, with weights rounded to multiples of ``2**-20``, worked out in integers, plus
     noise of its own on each value. The rest is post-processing: see `ToeplitzSums`. Of all mechanisms here that count

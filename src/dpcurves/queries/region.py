@@ -110,7 +110,7 @@ class WaveletQuery(Query):
 
 @dataclass(frozen=True, slots=True)
 class WorstBoxQuery(Query):
-    """Find the box in which records differ most in number from what is expected, by one choice of a box.
+    """Select the box whose count differs most from an expected count, by one exponential mechanism over all boxes.
 
     Attributes:
         boxes: Boxes of cells.

@@ -185,7 +185,7 @@ def _fill(order: Indices, blocks: Blocks, slots: Slots, variance: FloatArray, la
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elimination:
-    """The factors of ``K + diag(ground)``, where K is the Laplacian of the graph with some weights on its edges.
+    """LDL factors of ``K + diag(ground)``, where K is the Laplacian of the graph of noisy counts with weighted edges.
 
     All that is ever added is not negative, and nothing is subtracted: every factor is exact to a few roundings,
     however far apart the weights are.

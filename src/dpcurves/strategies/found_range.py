@@ -123,7 +123,7 @@ class Alone(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """Answers of all turns so far, on the cells of the finest one.
+    """Noisy counts of all turns of a search for a range so far, each on the cells of the finest turn.
 
     Attributes:
         edges: The edges of the grid.

@@ -101,7 +101,7 @@ class Owner(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Circuit of the final step, applied to an output's sum over all instances; no party learns that sum.
+    """Final circuit, applied to the secret sum of an output over all instances, which no party learns.
 
     Attributes:
         circuit: Its first input is the sum, as `Job.total_width` bits, and with `Job.total_offset` added.

@@ -432,7 +432,7 @@ class PairAnswers(PairLaw):
 
 @dataclass(frozen=True, slots=True)
 class PairSum(PairLaw):
-    """The sum of all pairs' values with one noise: a single value.
+    """The sum of a function of two people over all pairs of people, with noise added once: a single number.
 
     Attributes:
         rate: One over the scale of the Laplace noise.

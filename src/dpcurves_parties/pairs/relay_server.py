@@ -1,4 +1,4 @@
-"""HTTP application and process of the server of people in pairs. Errors are one line; only faults are logged."""
+"""HTTP application and process that relays messages of people who compute in pairs; its log has only faults."""
 
 from __future__ import annotations
 

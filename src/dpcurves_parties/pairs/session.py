@@ -403,7 +403,7 @@ class PairsOf:
 
 @dataclass(frozen=True, repr=False)
 class PairSession:
-    """SECRET. Party of one server in the session. It has no repr.
+    """SECRET. State of one of the two servers in a garbled-circuit session over a task of pairs. It has no repr.
 
     Formal guarantees: those of `garble` and `settled`: the other server learns no more than the opened output of one
     run, whose noise is thrown by both, once for each set of people, however often it is asked for.

@@ -114,7 +114,7 @@ class HistogramEncoding(Sharing):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class HistogramReports:
-    """SECRET. One server's shares of a set of reports of one cell that never changes. It has no repr.
+    """SECRET. One server's shares of a frozen set of reports, each of which names one cell. It has no repr.
 
     Attributes:
         encoding: Encoding of the reports.

@@ -1,4 +1,4 @@
-"""Commands of the verification server, and of those who ask it."""
+"""Commands of the verification server: for its operator, and for analysts who send it questions."""
 
 from dpcurves.cli.app import Group, Provided
 from dpcurves.cli.one_table import through

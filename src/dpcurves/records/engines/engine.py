@@ -434,7 +434,7 @@ def _all_in(found: NDArray[np.float64], least: NDArray[np.int64], most: NDArray[
 
 
 class Buckets(NamedTuple):
-    """Even buckets for ``width_bucket``: of a value at or above the first inner edge its cell, or one above it.
+    """Cells of equal width for SQL's ``width_bucket``, which near an edge may name the cell above a value's own.
 
     Attributes:
         lower: A little below the first inner edge.
