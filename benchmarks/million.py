@@ -1,12 +1,12 @@
 """Two servers and many owners of one report: uploads, closing, counts of all cells, memory; and what a million cost.
 
 `python benchmarks/million.py [--owners 1000] [--road leader] [--stored 0,1000000] [--memory 100000,300000]`. Both
-servers are processes of their own with an SQLite store each. Owners are threads of further processes; each has a ticket,
-a connection of its own, and a report that is sealed to both servers: with `--road leader` it uploads by the messages of
-the DAP draft, to the leader alone; with `--road both` it has a connection to each server. What a server's certificate
-says is read once in each process; an owner who reads it alone needs 0.2 ms more. Measured is processors' time: on a
-machine that is busy with other things the clock tells nothing, and processors' time is longer there, too. What stands
-under "a million" is the time per owner times 10**6: an extrapolation, but for `--owners 1000000`.
+servers are processes of their own with an SQLite store each. Owners are threads of further processes; each has a
+ticket, a connection of its own, and a report that is sealed to both servers: with `--road leader` it uploads by the
+messages of the DAP draft, to the leader alone; with `--road both` it has a connection to each server. What a server's
+certificate says is read once in each process; an owner who reads it alone needs 0.2 ms more. Measured is processors'
+time: on a machine that is busy with other things the clock tells nothing, and processors' time is longer there, too.
+What stands under "a million" is the time per owner times 10**6: an extrapolation, but for `--owners 1000000`.
 
 `--owners 1000000 --resume FOLDER [--until 06:00]` does it in pieces of 10,000 owners, and keeps in the folder what
 each piece took: begun again, it goes on, also where it was stopped. At the end of the piece in which the time `--until`
@@ -29,7 +29,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from math import inf
@@ -37,7 +37,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from ssl import SSLContext
 from time import perf_counter, process_time, time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -61,7 +61,7 @@ from dpcurves_parties.shares.function_shares import Owners
 MILLION = 10**6
 PATIENT = "--patience", "600"
 LEADER, BOTH = "leader", "both"
-PROCESSES, AT_ONCE, SHARES = 2, 96, 2
+PROCESSES, AT_ONCE, SHARES = 3, 75, 1
 """Processes of owners, owners in each at a time, and parts of a piece that each is given one after the other."""
 PIECE = 10_000
 PART = 4096
@@ -97,6 +97,39 @@ def at(clock: str) -> float:
     now = datetime.now(UTC)
     then = datetime.combine(now.date(), datetime.strptime(clock, "%H:%M").time(), UTC)
     return (then if then > now else then + timedelta(days=1)).timestamp()
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a part of a run took.
+
+    Attributes:
+        wall: Seconds by the clock.
+        owners: Processor seconds of owners, or of the analyst.
+        servers: Those of both servers, with their own processes.
+        peaks: MB that each server had resident at most, until then.
+    """
+
+    wall: float
+    owners: float
+    servers: list[float]
+    peaks: list[float]
+
+    @classmethod
+    def since(cls, start: Start, both: Both, owners: float = 0.0, wall: float | None = None) -> Spent:
+        seconds = perf_counter() - start.wall if wall is None else wall
+        return cls(seconds, owners, both.since(start.servers), both.peaks())
+
+
+class Start(NamedTuple):
+    """What a clock and both servers' showed when a part of a run began."""
+
+    wall: float
+    servers: list[float]
+
+    @classmethod
+    def now(cls, both: Both) -> Start:
+        return cls(perf_counter(), both.spent())
 
 
 @dataclass(frozen=True)
@@ -138,27 +171,27 @@ class Run:
         more = ["--jobs", str(self.folder / "jobs"), *(["--workers", self.workers] if self.workers else [])]
         with servers(self.folder, task, *PATIENT, *more) as processes:
             both = Both(processes)
-            self._keep("start", 0, 0, 0.0, 0.0, both.spent(), both)
+            self._keep("start", Spent.since(Start(0.0, [0.0, 0.0]), both, wall=0.0))
             with ProcessPoolExecutor(PROCESSES, get_context("spawn"), Crowd.begin, (self.folder, self.road)) as crowds:
                 for first in range(self.done(), self.owners, PIECE):
                     if time() > until:
                         break
                     last = min(first + PIECE, self.owners)
-                    spent, begun = both.spent(), perf_counter()
+                    start = Start.now(both)
                     edges = np.linspace(first, last, min(last - first, PROCESSES * SHARES) + 1).astype(int)
                     owners = sum(crowds.map(Crowd.upload, edges[:-1], edges[1:]))
-                    self._keep("upload", first, last, perf_counter() - begun, owners, both.since(spent), both)
+                    self._keep("upload", Spent.since(start, both, owners), first, last)
             if self.done() == self.owners and not self.stored:
                 self._close_and_ask(task, both)
         return self.table()
 
     def _close_and_ask(self, task: Task, both: Both) -> None:
-        spent, begun = both.spent(), perf_counter()
+        start = Start.now(both)
         closed = close(task, Ticket.read(self.folder / "tickets" / "coordinator-1", Role.COORDINATOR), patience=3600)
-        self._keep("close", 0, closed.reports, perf_counter() - begun, 0.0, both.since(spent), both)
-        spent, begun, mine = both.spent(), perf_counter(), process_time()
+        self._keep("close", Spent.since(start, both), 0, closed.reports)
+        start, mine = Start.now(both), process_time()
         curve = ask(self.folder, task, self.grid)
-        self._keep("answer", 0, closed.reports, perf_counter() - begun, process_time() - mine, both.since(spent), both)
+        self._keep("answer", Spent.since(start, both, process_time() - mine), 0, closed.reports)
         exact = np.cumsum(np.bincount(places_of(np.arange(self.owners), self.grid), minlength=self.grid.cells))
         found = np.asarray(curve.y)[1:] * closed.reports
         np.savez(self.folder / "curve.npz", exact=exact, found=found)
@@ -172,11 +205,8 @@ class Run:
         file = self.folder / "pieces.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
-    def _keep(
-        self, what: str, first: int, last: int, wall: float, owners: float, spent: Sequence[float], both: Both
-    ) -> None:
-        facts = {"what": what, "first": first, "last": last, "wall": wall, "owners": owners, "servers": list(spent),
-                 "peaks": both.peaks()}  # fmt: skip
+    def _keep(self, what: str, spent: Spent, first: int = 0, last: int = 0) -> None:
+        facts = {"what": what, "first": first, "last": last, **asdict(spent)}
         with (self.folder / "pieces.jsonl").open("a") as file:
             file.write(json.dumps(facts) + "\n")
 
@@ -237,17 +267,16 @@ class Crowd:
 
     @staticmethod
     def begin(folder: Path, road: str) -> None:
-        global CROWD
-        CROWD = Crowd(Task.read(folder / "task.json"), (folder / "seed").read_bytes(), road)
-        CROWD.task.encoding.warm()
+        crowd = Crowd(Task.read(folder / "task.json"), (folder / "seed").read_bytes(), road)
+        crowd.task.encoding.warm()
+        HERE.append(crowd)
 
     @staticmethod
     def upload(first: int, last: int) -> float:
         """Processor seconds that these owners took."""
-        assert CROWD is not None
-        begun = process_time()
-        ways = [(server.url, trusting(server.certificate)) for server in CROWD.task.servers]
-        work = partial(CROWD._by_leader if CROWD.road == LEADER else CROWD._by_both, ways)
+        begun, (here,) = process_time(), HERE
+        ways = [(server.url, trusting(server.certificate)) for server in here.task.servers]
+        work = partial(here._by_leader if here.road == LEADER else here._by_both, ways)
         with ThreadPoolExecutor(AT_ONCE) as crowd:
             for _ in crowd.map(work, range(first, last)):
                 pass
@@ -256,7 +285,7 @@ class Crowd:
     def _by_leader(self, ways: Sequence[tuple[str, SSLContext]], number: int) -> None:
         contribution, ticket = self._owner(number)
         with Channel(*ways[0], 600) as leader:
-            LeaderUpload(contribution, ticket).send(leader)
+            LeaderUpload(contribution, ticket).send_over(leader)
 
     def _by_both(self, ways: Sequence[tuple[str, SSLContext]], number: int) -> None:
         contribution, ticket = self._owner(number)
@@ -273,7 +302,8 @@ class Crowd:
         return Contribution(self.task, place, secret), Ticket(self.task.hash, Role.OWNER, token)
 
 
-CROWD: Crowd | None = None
+HERE: list[Crowd] = []
+"""The owners of this process."""
 
 
 def memory(sizes: Sequence[int], grid: dp.Grid, workers: str) -> Table:

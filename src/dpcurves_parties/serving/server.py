@@ -491,6 +491,7 @@ def serve(app: Any, door: Door, ready: Callable[[], object], talks: Talks | None
     leave_no_image()
     gc.collect()
     gc.freeze()  # what is here stays: tickets of a million owners would be looked through again and again
+    gc.collect()  # else the collector waits until a quarter as much has come as was here
 
     async def served() -> None:
         with watch.answering(door.monitoring, asyncio.get_running_loop()):

@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from ..crypto.prio3 import VerifiedCells
-from ..serving.channel import Channel
+from ..serving.channel import PATIENCE, Channel
 from ..serving.group_commit import GroupCommit
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Ticket
@@ -318,7 +318,8 @@ class LeaderUpload:
     Formal guarantees: as of `Contribution.send`. What is sealed to the helper, with the ticket that is shown to it, the
     leader can neither open nor change nor use: it is bound to the task and the id of the report. Ids are those of the
     contribution, so what is sent again is known, and a ticket's reports are at most as many as the task takes. All
-    that comes by this way under a ticket is one contribution, which another file can not replace.
+    that comes by this way under a ticket is one contribution: where a task takes one report of each owner, another file
+    is refused by this; where it takes more, reports of another file would be added.
 
     Attributes:
         contribution: The reports.
@@ -333,12 +334,18 @@ class LeaderUpload:
     def __post_init__(self) -> None:
         self.numbers = tuple(number_of(self._key(party)) for party in (0, 1))
 
-    def send(self, leader: Channel, progress: Callable[[int], object] = lambda sent: None) -> int:
+    def send(self, progress: Callable[[int], object], patience: float = PATIENCE) -> int:
         """Send all reports over a connection. `progress` is called with the number of reports sent, which is returned.
 
         Raises:
             ProtocolAborted: a server refuses a report, or can not be reached. Sent again, nothing counts twice.
         """
+        server = self._task.servers[0]
+        with Channel.to(server.url, server.certificate, patience) as leader:
+            return self.send_over(leader, progress)
+
+    def send_over(self, leader: Channel, progress: Callable[[int], object] = lambda sent: None) -> int:
+        """Send all reports as `send` does, over a connection that is there."""
         task, sent = self._task, 0
         path, shown = f"/tasks/{task_id(task.hash)}/reports", self.ticket.shown_to(0)
         for name, reports in self.contribution.shared():

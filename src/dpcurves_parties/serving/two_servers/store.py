@@ -207,7 +207,7 @@ class Store:
         return self._uploads.submit(Upload(task, most, offer))
 
     def add_each(self, task: str, most: int, offers: Sequence[Offer]) -> list[int | BaseException]:
-        """Keep reports of several owners as `add` does, in few transactions; of each how many were new, or the error."""
+        """Keep reports of several owners as `add` does, together; of each how many were new, or its error."""
         coming = self._uploads.submit_all(Upload(task, most, offer) for offer in offers)
         return [one.exception() or one.result() for one in coming]
 
@@ -460,7 +460,8 @@ def _added(connection: Connection, task: str, uploads: Sequence[Upload]) -> list
         new = {report.id: report for report in offer.reports if report.id not in here}
         kept = 0 if gives_way else old.reports
         if kept + len(new) > most:
-            outcomes.append(ProtocolAborted("reports", f"at most {most} of one owner are taken; {kept} are here", 409))
+            full = ProtocolAborted("reports", f"at most {most} of one owner are taken; {kept} are here", 409)
+            outcomes.append(ProtocolAborted("ticket", OTHER_CONTRIBUTION, 409) if kept == most == 1 else full)
             continue
         if gives_way:
             connection.execute(delete(REPORTS).where(REPORTS.c.task == task, REPORTS.c.owner == offer.owner))
