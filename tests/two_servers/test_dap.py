@@ -345,20 +345,20 @@ def test_owners_upload_over_one_connection_each_and_what_is_sent_again_is_known(
 
 def test_owners_who_upload_at_once_share_a_job_and_are_refused_one_by_one() -> None:
     """An id that another owner uses already is in the next job, so that nobody spoils a job of others."""
-    tokens = [f"{owner:064x}" for owner in range(4)]
+    tokens = [f"{owner:064x}" for owner in range(5)]
     plain = task_of("plain")
     hashes = {**plain.tokens, Role.OWNER: tuple(map(hash_of, tokens))}
     task = replace(plain, name="together", counted=Counted.CELLS, reports_per_owner=1, tokens=hashes)
     tickets = [Ticket(task.hash, Role.OWNER, token) for token in tokens]
-    shares = task.encoding.shared(np.arange(4), Randomness.system())
-    ids = [bytes([owner]) * 16 for owner in (0, 0, 2, 3)]  # owner 1 takes that of owner 0
+    shares = task.encoding.shared(np.arange(5), Randomness.system())
+    ids = [bytes([owner]) * 16 for owner in (0, 0, 2, 3, 4)]  # owner 1 takes that of owner 0
     with two_servers(task) as (services, wire):
         other = Stored(b"2" * 16, bytes(16), bytes(32), shares[2][1])
         services[1].store.add(task.hash, 1, Offer(2, contribution_of(task), Earlier.STAYS, [other]))
         queue = services[0]._leading._queue
         queue._is_at_work = True  # nothing is begun before all have come
         coming = []
-        for owner, ticket in enumerate(tickets):
+        for owner, ticket in enumerate(tickets[:4]):
             shown = ticket if owner != 3 else Ticket(task.hash, Role.OWNER, "f" * 64)
             made = LeaderUpload(Contribution(task, np.array([owner]), bytes(32)), shown)
             coming.append(services[0].upload(owner, made.packed([(ids[owner], shares[owner])])))
@@ -366,6 +366,11 @@ def test_owners_who_upload_at_once_share_a_job_and_are_refused_one_by_one() -> N
         dropped = b"\x03"
         assert [each.result() for each in coming] == [b"", b"", ids[2] + dropped, ids[3] + dropped]
         assert len(wire.sent) == 2
+        wrong = LeaderUpload(Contribution(task, np.array([4]), bytes(32)), tickets[4])
+        spoiled = shares[4][0][:-1] + bytes([shares[4][0][-1] ^ 128]), shares[4][1]  # of the other server
+        assert services[0].upload(4, wrong.packed([(ids[4], spoiled)])).result() == ids[4] + b"\x08"
+        bound_to_nothing = Offer(4, bytes(32), Earlier.STAYS, [])
+        assert services[0].store.add(task.hash, 1, bound_to_nothing) == 0
         kept = [store.listing(task.hash)[1] for store in (services[0].store, services[1].store)]
         assert (kept[0].keys() & kept[1].keys(), kept[0][ids[0]] == kept[1][ids[0]]) == ({ids[0]}, True)
         services[0].close(b"")

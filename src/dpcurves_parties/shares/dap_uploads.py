@@ -4,7 +4,7 @@ parts in an aggregation job."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -149,7 +149,15 @@ class Opened(NamedTuple):
     owner: int
     order: Sequence[bytes]
     kept: Sequence[tuple[Report, Stored]]
-    failed: dict[bytes, ReportError]
+    failed: Mapping[bytes, ReportError]
+
+    def without(self, are_shares: Sequence[bool]) -> Opened:
+        """What is left where some reports are none."""
+        if all(are_shares):
+            return self
+        wrong = [each[1].id for each, right in zip(self.kept, are_shares, strict=True) if not right]
+        kept = [each for each, right in zip(self.kept, are_shares, strict=True) if right]
+        return self._replace(kept=kept, failed={**self.failed, **dict.fromkeys(wrong, ReportError.INVALID_MESSAGE)})
 
     @property
     def size(self) -> int:
@@ -212,19 +220,19 @@ class Leading:
         return [outcomes[number] for number in range(len(uploads))]
 
     def _taken_together(self, uploads: Sequence[Opened]) -> list[bytes | Exception]:
-        name = contribution_of(self._service.task)
-        offers = [Offer(one.owner, name, Earlier.STAYS, [stored for _, stored in one.kept]) for one in uploads]
-        refused = [_error_in(outcome) for outcome in self._service.take_each(offers)]
-        kept = [each for one, error in zip(uploads, refused, strict=True) if error is None for each in one.kept]
+        shares = [stored.share for one in uploads for _, stored in one.kept]
+        are_shares = iter(_are_shares(self._service, shares) if shares else [])
+        uploads = [one.without([next(are_shares) for _ in one.kept]) for one in uploads]
+        name, offering = contribution_of(self._service.task), [one for one in uploads if one.kept]
+        offers = [Offer(one.owner, name, Earlier.STAYS, [stored for _, stored in one.kept]) for one in offering]
+        outcomes = zip(offering, map(_error_in, self._service.take_each(offers)), strict=True)
+        refused = {id(one): error for one, error in outcomes if error is not None}
+        kept = [each for one in offering if id(one) not in refused for each in one.kept]
         try:
             failed = self._handed(kept) if kept else {}
         except Exception as error:  # of the helper: each owner hears of it, and none is sent alone again
-            refused = [each or error for each in refused]
-            failed = {}
-        return [
-            packed_errors({**failed, **one.failed}, one.order) if error is None else error
-            for one, error in zip(uploads, refused, strict=True)
-        ]
+            failed, refused = {}, {**{id(one): error for one in offering}, **refused}
+        return [refused.get(id(one)) or packed_errors({**failed, **one.failed}, one.order) for one in uploads]
 
     def _handed(self, kept: Sequence[tuple[Report, Stored]]) -> dict[bytes, ReportError]:
         """Let the helper take its parts of some reports; those that fail."""
@@ -258,6 +266,9 @@ def handed_on(service: Collection[Task], verifying: Verifying, begun: Sequence[B
             said[each.metadata.id] = found
         else:
             good.append((*found, each.message))
+    right = _are_shares(service, [one.share for _, one, _ in good]) if good else []
+    said |= {one.id: ReportError.INVALID_MESSAGE for (_, one, _), fits in zip(good, right, strict=True) if not fits}
+    good = [each for each, fits in zip(good, right, strict=True) if fits]
     stored = [one for _, one, _ in good]
     answers = verifying.answered(stored, [message for *_, message in good])
     offered = defaultdict[int, list[Stored]](list)
@@ -287,6 +298,17 @@ def _owned(service: Collection[Task], share: Share) -> tuple[int, Stored] | Repo
         return ReportError.REPORT_DROPPED
 
 
+def _are_shares(service: Collection[Task], shares: Sequence[bytes]) -> list[bool]:
+    """Tell which of some shares of the right size are shares of the task; all are read at once where none is wrong."""
+    try:
+        service.task.encoding.require(service.party, shares)
+    except ValueError:
+        if len(shares) == 1:
+            return [False]
+        return [found for each in shares for found in _are_shares(service, [each])]
+    return [True] * len(shares)
+
+
 def _opened(
     service: Collection[Task], share: Share, needed: list[int]
 ) -> tuple[Stored, tuple[Extension, ...]] | ReportError:
@@ -297,12 +319,8 @@ def _opened(
     if not isinstance(found, Input):
         return found
     kinds, encoding = [each.kind for each in found.extensions], service.task.encoding
-    whole = share.public + found.share
-    if share.metadata.extensions or kinds != needed or len(share.public) != encoding.public_size:
-        return ReportError.INVALID_MESSAGE
-    try:
-        encoding.require(service.party, [whole])
-    except ValueError:
+    whole, size = share.public + found.share, encoding.size_of(service.party)
+    if share.metadata.extensions or kinds != needed or (len(share.public), len(whole)) != (encoding.public_size, size):
         return ReportError.INVALID_MESSAGE
     one = share.metadata.id
     return Stored(one, report_set.digest_of(share.public), report_set.whole(one, whole), whole), found.extensions
