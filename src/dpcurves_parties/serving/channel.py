@@ -87,6 +87,8 @@ class Channel:
             self._connection = None
 
     def _told(self, method: str, path: str, body: bytes, token: str, **more: str) -> bytes:
+        if not (line := path + token).isascii() or not line.isprintable() or " " in line:
+            raise ProtocolAborted("token", "letters, digits and signs of ASCII are needed, without a space")
         headers = {"Authorization": f"Bearer {token}", **more} if token else more
         with self._lock:
             status, message = self._sent(method, path, body, headers)
@@ -108,7 +110,7 @@ class Channel:
         parts = urlsplit(self.place)
         if self._connection is None:
             self._connection = self._connected(parts.hostname or "", parts.port or 443)
-        lines = {"Host": parts.netloc, "Content-Length": f"{len(body)}", **headers}
+        lines = {"Host": parts.netloc, "Accept-Encoding": "identity", "Content-Length": f"{len(body)}", **headers}
         head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {line}\r\n" for name, line in lines.items())
         message = head.encode("latin-1") + b"\r\n"
         if len(body) <= SHORT:
