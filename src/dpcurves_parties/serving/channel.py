@@ -87,8 +87,8 @@ class Channel:
             self._connection = None
 
     def _told(self, method: str, path: str, body: bytes, token: str, **more: str) -> bytes:
-        if not (line := path + token).isascii() or not line.isprintable() or " " in line:
-            raise ProtocolAborted("token", "letters, digits and signs of ASCII are needed, without a space")
+        if not (line := path + token).isascii() or not line.isprintable() or " " in path:
+            raise ProtocolAborted("token", "letters, digits and signs of ASCII are needed")
         headers = {"Authorization": f"Bearer {token}", **more} if token else more
         with self._lock:
             status, message = self._sent(method, path, body, headers)
