@@ -163,6 +163,7 @@ crash: $(READY)
 	$(BIN)/python tests/parties/people_crashes.py
 	$(BIN)/python tests/two_servers/pair_crashes.py
 	$(BIN)/python tests/two_servers/kills.py $(or $(KILLS),1000)
+	$(BIN)/python tests/two_servers/tampering.py
 
 bench: $(READY)
 	$(BIN)/pytest -n 2 -m reproduction tests

@@ -189,7 +189,8 @@ def verification(folder: Path) -> Iterator[Target]:
 
 @contextmanager
 def begun(command: list[str], folder: Path) -> Iterator[None]:
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    told = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, cwd=folder, text=True, start_new_session=True, **told) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if "listens" in line:
@@ -242,7 +243,7 @@ def attacked(target: Target, requests: int, only: str | None) -> Table:
         if only not in (None, kind) or (kind == "holder" and not target.token):
             continue
         command = [sys.executable, str(HERE), "--play", kind, str(target.port), target.path, target.token]
-        with subprocess.Popen(command) as attack:
+        with subprocess.Popen(command, start_new_session=True) as attack:  # its processor time is not the server's
             time.sleep(WARM)
             found, lost = timed(target, requests)
             attack.kill()

@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from typing import Any
 from unittest import mock
@@ -168,7 +167,7 @@ def collection_of(
 def outcome(service: TaskService, what: str, message: bytes) -> dict[str, str]:
     """Answer of a server, or the line in which it refuses."""
     work: dict[str, Callable[[bytes], bytes]] = {
-        "upload": partial(service.upload, 0), "job": service.job, "collection": service.collect,
+        "upload": lambda upload: service.upload(0, upload).result(), "job": service.job, "collection": service.collect,
         "share": service.aggregate_share,
     }  # fmt: skip
     try:
@@ -189,7 +188,7 @@ def vectors() -> dict[str, Any]:
         ]
         wire.sent.clear()
         upload = b"".join(packed)
-        answers = [services[0].upload(0, upload).hex() for _ in range(2)]
+        answers = [services[0].upload(0, upload).result().hex() for _ in range(2)]
         wire.sent.pop()  # the same again
         job = bytes.fromhex(wire.sent[0]["message"])
         tampered += [

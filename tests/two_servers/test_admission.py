@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 import resource
 import socket
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,9 @@ import uvicorn
 from fastapi.responses import JSONResponse
 from uvicorn.server import ServerState
 
-from dpcurves_parties.serving.channel import trusting
+from dpcurves_parties.serving.channel import Channel, trusting
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.messages import leave_no_image
+from dpcurves_parties.serving.messages import ProtocolAborted, leave_no_image
 from dpcurves_parties.serving.server import Admission, Entrance, Guest, Limits, listening_at, network_of, proving
 
 
@@ -157,3 +159,43 @@ def test_a_connection_that_is_reset_before_its_handshake_leaves_no_socket_open(t
         with pytest.raises(ConnectionError):
             context.wrap_socket(raw, server_hostname="127.0.0.1")
     gc.collect()  # a socket left open warns here, and warnings are errors
+
+
+def test_answers_are_read_whole_or_not_at_all_and_what_is_no_answer_is_one_line(tmp_path: Path) -> None:
+    identity = Identity.found(tmp_path / "a", "https://127.0.0.1:1")
+    context = proving(identity.certificate, identity.proof, [])
+    good, ends = b"HTTP/1.1 200 OK\r\n", b"Connection: close\r\n"
+    said = {
+        good + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n": b"abcde",
+        b"HTTP/1.1 100 Continue\r\n\r\n" + good + ends + b"Content-Length: 2\r\n\r\nok": b"ok",
+        good + b"Content-Length: 5\r\n\r\nok": "the connection to .* was lost",
+        b"SSH-2.0 nonsense\r\n": "the connection to .* was lost",
+        b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno": "refused without a word",
+        b'HTTP/1.1 409 Conflict\r\nContent-Length: 19\r\n\r\n{"error": "a: b c"}': "a: b c",
+    }
+    heard, asked = list[bytes | str](), list[bytes]()
+
+    def answer(listening: socket.socket) -> None:
+        for message in said:
+            raw, _ = listening.accept()
+            with context.wrap_socket(raw, server_side=True) as line:
+                asked.append(line.recv(1000))
+                line.sendall(message)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as beside:
+        server = beside.submit(answer, listening)
+        place, trust = f"https://127.0.0.1:{listening.getsockname()[1]}", trusting(identity.public.certificate)
+        for _ in said:
+            with Channel(place, trust, 60) as channel:
+                try:
+                    heard.append(channel.post("/tasks", b"body", "token"))
+                except ProtocolAborted as error:
+                    heard.append(str(error))
+        server.result(60)
+    for found, expected in zip(heard, said.values(), strict=True):
+        assert found == expected if isinstance(expected, bytes) else re.search(expected, str(found)), found
+    head = f"POST /tasks HTTP/1.1\r\nHost: {place[8:]}\r\nAccept-Encoding: identity\r\nContent-Length: 4\r\n"
+    assert {one.decode() for one in asked} == {head + "Authorization: Bearer token\r\n\r\nbody"}
+    for path, token in (("/a b", ""), ("/a", "one\r\nHost: two"), ("/a", "\xe9")):
+        with pytest.raises(ProtocolAborted, match="of ASCII are needed"):
+            Channel(place, trust).get(path, token)

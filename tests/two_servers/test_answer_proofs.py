@@ -320,7 +320,7 @@ def test_noises_of_two_counts_differ_by_more_than_is_allowed_for_with_a_chance_b
     """By the exact law of all blocks that two counts do not share, of both servers."""
     path = PATH.law.by(2)
     reach = np.arange(-200, 201)
-    one = np.exp(-np.abs(reach)) * (np.e - 1) / (np.e + 1)
+    one = np.exp(-np.abs(reach)) * np.tanh(0.5)
     for low, high in combinations(range(13), 2):
         many = len(set(path.path(low)) ^ set(path.path(high)))
         law, most = np.ones(1), ProvedEdges(path).apart(low, high)

@@ -17,13 +17,14 @@ from dap_client import COLLECT, COLLECTED, CONFIGS, ERRORS, UPLOAD, Client, Coll
 from federation import LONG, Federation, flipped, proving, values
 from typer.testing import CliRunner
 from vdaf_histogram import Histogram
+from wire_vectors import task_of, two_servers
 
 import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.noise.randomness import Randomness
 from dpcurves_parties.serving.channel import trusting
 from dpcurves_parties.serving.messages import ProtocolAborted
-from dpcurves_parties.serving.task_document import Role, Ticket
+from dpcurves_parties.serving.task_document import Role, Ticket, hash_of
 from dpcurves_parties.serving.two_servers.dap import (
     JOB,
     SHARE,
@@ -35,10 +36,14 @@ from dpcurves_parties.serving.two_servers.dap import (
     reports_of,
     share_of,
 )
-from dpcurves_parties.serving.two_servers.store import Store
+from dpcurves_parties.serving.two_servers.owner import Contribution
+from dpcurves_parties.serving.two_servers.report_set import Earlier
+from dpcurves_parties.serving.two_servers.store import Offer, Store, Stored
+from dpcurves_parties.shares.analyst import read_places
+from dpcurves_parties.shares.dap_uploads import LeaderUpload, contribution_of
 from dpcurves_parties.shares.function_shares import Owners
 from dpcurves_parties.shares.histogram_reports import verify_key
-from dpcurves_parties.shares.task import Reported, Task
+from dpcurves_parties.shares.task import Counted, Reported, Task
 
 GRID = dp.Grid(0, 1, cells=20)
 HUNDRED = dp.PrivacyLoss.pure(100)
@@ -51,6 +56,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     made = Federation(tmp_path_factory.mktemp("dap"))
     for name in NAMES:
         made.task(name, owners=Owners.CHECKED, cells=GRID, loss=HUNDRED, reported=Reported.HISTOGRAM)
+    made.task("leader", cells=GRID, loss=HUNDRED)
     made.task("trees", owners=Owners.CHECKED, cells=GRID, loss=HUNDRED)
     try:
         for party in (0, 1):
@@ -321,6 +327,56 @@ def test_no_report_is_taken_once_the_task_is_closed_and_none_beside_a_file_under
     shown, private = tickets(pair, task, 2)
     status, _, body = upload(pair, made, made.report(5, private, os.urandom(16), os.urandom(128)), shown)
     assert (status, "it takes no more" in json.loads(body)["detail"]) == (409, True)
+
+
+def test_owners_upload_over_one_connection_each_and_what_is_sent_again_is_known(pair: Federation) -> None:
+    task = pair.tasks["leader"]
+    for owner, number in ((1, 0), (2, 0), (2, 200)):  # another number of a key: servers are asked for theirs
+        places = read_places(task, {"x": X[owner::2]})
+        ticket = Ticket.read(pair.file(task, f"owner-{owner}"), Role.OWNER)
+        sent = LeaderUpload(Contribution.of(task, places, pair.file(task, f"owner-{owner}")), ticket)
+        sent.numbers = tuple((each + number) % 256 for each in sent.numbers)
+        assert sent.send_over(pair.channel(0)) == len(places)
+    closed = pair.close(task)
+    assert (closed.owners, closed.reports) == (2, len(X) - 1)
+    bars = pair.analyst(task).ask(dp.HistogramQuestion("x", GRID))
+    assert is_exact(bars.unbiased, histogram(X[1:]))
+
+
+def test_owners_who_upload_at_once_share_a_job_and_are_refused_one_by_one() -> None:
+    """An id that another owner uses already is in the next job, so that nobody spoils a job of others."""
+    tokens = [f"{owner:064x}" for owner in range(5)]
+    plain = task_of("plain")
+    hashes = {**plain.tokens, Role.OWNER: tuple(map(hash_of, tokens))}
+    task = replace(plain, name="together", counted=Counted.CELLS, reports_per_owner=1, tokens=hashes)
+    tickets = [Ticket(task.hash, Role.OWNER, token) for token in tokens]
+    shares = task.encoding.shared(np.arange(5), Randomness.system())
+    ids = [bytes([owner]) * 16 for owner in (0, 0, 2, 3, 4)]  # owner 1 takes that of owner 0
+    with two_servers(task) as (services, wire):
+        other = Stored(b"2" * 16, bytes(16), bytes(32), shares[2][1])
+        services[1].store.add(task.hash, 1, Offer(2, contribution_of(task), Earlier.STAYS, [other]))
+        queue = services[0]._leading._queue
+        queue._is_at_work = True  # nothing is begun before all have come
+        coming = []
+        for owner, ticket in enumerate(tickets[:4]):
+            shown = ticket if owner != 3 else Ticket(task.hash, Role.OWNER, "f" * 64)
+            made = LeaderUpload(Contribution(task, np.array([owner]), bytes(32)), shown)
+            coming.append(services[0].upload(owner, made.packed([(ids[owner], shares[owner])])))
+        queue._work()
+        dropped = b"\x03"
+        assert [each.result() for each in coming] == [b"", b"", ids[2] + dropped, ids[3] + dropped]
+        assert len(wire.sent) == 2
+        wrong = LeaderUpload(Contribution(task, np.array([4]), bytes(32)), tickets[4])
+        spoiled = shares[4][0][:-1] + bytes([shares[4][0][-1] ^ 128]), shares[4][1]  # of the other server
+        assert services[0].upload(4, wrong.packed([(ids[4], spoiled)])).result() == ids[4] + b"\x08"
+        bound_to_nothing = Offer(4, bytes(32), Earlier.STAYS, [])
+        assert services[0].store.add(task.hash, 1, bound_to_nothing) == 0
+        kept = [store.listing(task.hash)[1] for store in (services[0].store, services[1].store)]
+        assert (kept[0].keys() & kept[1].keys(), kept[0][ids[0]] == kept[1][ids[0]]) == ({ids[0]}, True)
+        services[0].close(b"")
+        message = LeaderUpload(Contribution(task, np.array([1]), bytes(32)), tickets[1]).packed([(ids[3], shares[1])])
+        with pytest.raises(ProtocolAborted, match="it takes no more"):
+            services[0].upload(1, message).result()
 
 
 def test_a_task_is_made_and_shown_with_what_a_client_of_the_draft_needs(pair: Federation, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import wire_textbook as book
+from tampering import tampered
 from textbook import Textbook, TextbookChecked, task_keys
 from wire_vectors import QUESTIONS, SLOTS, VECTORS, bytes_of, fixed, task_of, written
 
@@ -178,3 +179,8 @@ def test_a_letter_and_both_halves_are_sealed_as_the_page_says(name: str) -> None
         sealed = book.sealed(packed, book.public(analyst), place, others[1 - party])
         assert b64encode(sealed).decode() == answer["halves"][party]
     assert json.loads(said(read, "half", "answer"))["half"] == answer["halves"][1]
+
+
+def test_messages_that_were_changed_on_the_way_are_refused_each_kind_of_them() -> None:
+    refused, taken = tampered(400, 2)
+    assert (sorted(refused.values()), taken) == ([50, 50, 50, 50, 200], [])

@@ -167,21 +167,30 @@ def contribute(source: SourceOptions, document: TaskFile, bearer: Bearer, rename
     """Send the records of a file to both servers, each a share that alone tells nothing.
 
     Done again with the same file and ticket, nothing counts twice: begin again if it was stopped. Another file is
-    refused, or takes the place of the first with --earlier replace.
+    refused, or takes the place of the first with --earlier replace. Where a task takes one report of each owner,
+    server 0 alone is spoken to, and hands on what it cannot open.
 
     Example: dpcurves contribute flights.csv --task task.json --ticket tickets/owner-1
     """
     require_extra()
     from ..serving.two_servers.owner import Contribution, bearer_of, enrolled
+    from ..serving.two_servers.report_set import Earlier
     from ..shares.analyst import read_places
+    from ..shares.dap_uploads import LeaderUpload
 
     task, ticket = document.read(), Path(bearer.ticket)
     bearer_of(task, ticket)
     places = read_places(task, source.records(), source.delimiter, renamed.axes(task))
     owner = enrolled(task, ticket, bearer.seconds)
     with filling(f"sending reports of {task.name}", len(places)) as progress:
-        sent = Contribution.of(task, places, ticket, before.meant()).send(owner, progress, bearer.seconds)
-    say(terminal(), f"sent: {sent.reports} reports, {sent.new} of them new to the servers")
+        contribution = Contribution.of(task, places, ticket, before.meant())
+        if task.reports_per_owner == 1 and contribution.earlier is Earlier.STAYS:
+            sent = LeaderUpload(contribution, owner).send(progress, bearer.seconds)
+            said = f"sent: {sent} report, of which both servers have their part"
+        else:
+            told = contribution.send(owner, progress, bearer.seconds)
+            said = f"sent: {told.reports} reports, {told.new} of them new to the servers"
+    say(terminal(), said)
 
 
 SERVER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"aggregator": aggregator, "contribute": contribute})

@@ -179,7 +179,7 @@ class Attendance:
             ProtocolAborted: the ticket is of another task or was used with another device; or the task is closed.
         """
         task, token = post.task, post.ticket.token
-        number = task.bearers.get((Role.OWNER, hash_of(token)))
+        number = task.bearers[Role.OWNER].get(hash_of(token))
         if post.ticket.task != task.hash or number is None:
             raise ProtocolAborted("ticket", "it is of another task")
         promised = task.promise

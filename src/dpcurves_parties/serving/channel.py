@@ -1,7 +1,8 @@
 """HTTPS to one server, which proves itself by a certificate.
 
-The standard library speaks it: of another client each fault would have to be found beneath errors of its own, to say
-whether a certificate has expired, is another one's, or nobody answers.
+Sockets are the standard library's: of another client each fault would have to be found beneath errors of its own, to
+say whether a certificate has expired, is another one's, or nobody answers. Heads of answers are read by the parser of
+the servers, in a tenth of the time that `http.client` needs.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPException, HTTPSConnection, IncompleteRead
 from threading import Lock
 from typing import Self
 from urllib.parse import urlsplit
+
+from httptools import HttpParserError, HttpResponseParser
 
 from dpcurves.arguments import Away
 
@@ -23,6 +25,8 @@ from .messages import ProtocolAborted
 PATIENCE = 60.0
 """Seconds that an answer may take."""
 LARGEST_MESSAGE = 2**30
+SHORT = 2**16
+"""Bytes that are sent together with a head, or read at once."""
 EXPIRED = 10
 """OpenSSL's code of an expired certificate."""
 
@@ -46,7 +50,7 @@ class Channel:
     who: str = "server"
     named_by: str = "the task"
     renewal: str = "a new task is needed"
-    _connection: HTTPSConnection | None = field(default=None, init=False)
+    _connection: ssl.SSLSocket | None = field(default=None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
     @classmethod
@@ -83,6 +87,8 @@ class Channel:
             self._connection = None
 
     def _told(self, method: str, path: str, body: bytes, token: str, **more: str) -> bytes:
+        if not (line := path + token).isascii() or not line.isprintable() or " " in path:
+            raise ProtocolAborted("token", "letters, digits and signs of ASCII are needed")
         headers = {"Authorization": f"Bearer {token}", **more} if token else more
         with self._lock:
             status, message = self._sent(method, path, body, headers)
@@ -95,25 +101,38 @@ class Channel:
             was_kept = self._connection is not None
             try:
                 return self._exchanged(method, path, body, headers)
-            except (OSError, HTTPException) as error:
+            except (OSError, HttpParserError) as error:
                 self.close()
                 if not was_kept or isinstance(error, TimeoutError):
                     raise self._lost(error) from None  # else a connection that was kept open may have ended: once more
 
     def _exchanged(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        parts = urlsplit(self.place)
         if self._connection is None:
-            parts = urlsplit(self.place)
-            self._connection = HTTPSConnection(
-                parts.hostname or "", parts.port, timeout=self.patience, context=self.context
-            )
-            self._connection.connect()
-            self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._connection.request(method, path, body, dict(headers))
-        response = self._connection.getresponse()
-        message = response.read(LARGEST_MESSAGE)
-        if response.length:  # what is read up to a limit may end early without a word
-            raise IncompleteRead(b"", response.length)
-        return response.status, message
+            self._connection = self._connected(parts.hostname or "", parts.port or 443)
+        lines = {"Host": parts.netloc, "Accept-Encoding": "identity", "Content-Length": f"{len(body)}", **headers}
+        head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {line}\r\n" for name, line in lines.items())
+        message = head.encode("latin-1") + b"\r\n"
+        if len(body) <= SHORT:
+            self._connection.sendall(message + body)
+        else:
+            self._connection.sendall(message)
+            self._connection.sendall(body)
+        answer = Answer()
+        while not answer.is_whole:
+            answer.take(self._connection.recv(SHORT))
+        if not answer.goes_on:
+            self.close()
+        return answer.status, b"".join(answer.parts)
+
+    def _connected(self, host: str, port: int) -> ssl.SSLSocket:
+        raw = socket.create_connection((host, port), self.patience)
+        try:
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return self.context.wrap_socket(raw, server_hostname=host)
+        except BaseException:
+            raw.close()
+            raise
 
     def _lost(self, error: Exception) -> ProtocolAborted:
         if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == EXPIRED:
@@ -134,6 +153,47 @@ class Channel:
         except (ValueError, KeyError, TypeError):
             line = None
         return line if isinstance(line, str) else f"{self.who}: {self.place} refused without a word"
+
+
+class Answer:
+    """An answer of HTTP 1.1, as it comes.
+
+    Attributes:
+        status: Its status, once its head has come.
+        parts: What has come of its body.
+        is_whole: True if all of it has come.
+        goes_on: True if another request may follow on the connection.
+    """
+
+    def __init__(self) -> None:
+        self.status, self.parts, self.is_whole, self.goes_on = 0, list[bytes](), False, False
+        self._size, self._parser = 0, HttpResponseParser(self)
+
+    def take(self, data: bytes) -> None:
+        """Some of it has come.
+
+        Raises:
+            OSError: the connection has ended before.
+            HttpParserError: it is no answer, or too long.
+        """
+        if not data:
+            raise ConnectionResetError
+        self._parser.feed_data(data)
+
+    def on_headers_complete(self) -> None:
+        """The head has come."""
+        self.status = self._parser.get_status_code()
+
+    def on_body(self, body: bytes) -> None:
+        """Some of the body has come."""
+        self._size += len(body)
+        if self._size > LARGEST_MESSAGE:
+            raise ValueError("an answer is too long")
+        self.parts.append(body)
+
+    def on_message_complete(self) -> None:
+        """All of it has come; of what only announces another one (100 to 199) nothing is kept."""
+        self.is_whole, self.goes_on = self.status >= 200, self._parser.should_keep_alive()
 
 
 class ClosedOnReset(ssl.SSLSocket):

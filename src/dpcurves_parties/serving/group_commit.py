@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Condition
+from time import sleep
 from typing import Generic, TypeVar
 
 LINGER = 0.05
@@ -27,6 +28,7 @@ class GroupCommit(Generic[Item, Result]):
         weight: Function that tells how much an item adds to a group.
         most: Weight that a group of several items may have.
         rest: Called once no item has come for some time, such as to let go of what writing needs.
+        gather: Seconds for which the first item of a group waits for others, as long as groups are of several.
     """
 
     def __init__(
@@ -35,23 +37,29 @@ class GroupCommit(Generic[Item, Result]):
         weight: Callable[[Item], int],
         most: int,
         rest: Callable[[], object] = lambda: None,
+        gather: float = 0.0,
     ) -> None:
         self._write, self._weight, self._most, self._rest = write, weight, most, rest
+        self._gather, self._are_several = gather, False
         self._waiting: deque[tuple[Item, Future[Result]]] = deque()
         self._coming, self._is_at_work = Condition(), False
         self._thread = ThreadPoolExecutor(1, "group commit")
 
     def submit(self, item: Item) -> Future[Result]:
         """Write an item with those that wait. The future ends once it is on disk, or was refused."""
-        coming: Future[Result] = Future()
+        return self.submit_all([item])[0]
+
+    def submit_all(self, items: Iterable[Item]) -> list[Future[Result]]:
+        """Write some items with those that wait, side by side. Each future ends as one of `submit` does."""
+        coming = [(item, Future[Result]()) for item in items]
         with self._coming:
-            self._waiting.append((item, coming))
+            self._waiting.extend(coming)
             if self._is_at_work:
                 self._coming.notify()
             else:
                 self._is_at_work = True
                 self._thread.submit(self._work)
-        return coming
+        return [future for _, future in coming]
 
     def _work(self) -> None:
         while group := self._next():
@@ -67,10 +75,13 @@ class GroupCommit(Generic[Item, Result]):
         group, weight = list[tuple[Item, Future[Result]]](), 0
         with self._coming:
             self._coming.wait_for(lambda: self._waiting, LINGER)
+        if self._gather and self._waiting and self._are_several:
+            sleep(self._gather)
+        with self._coming:
             while self._waiting and (not group or weight + self._weight(self._waiting[0][0]) <= self._most):
                 group.append(self._waiting.popleft())
                 weight += self._weight(group[-1][0])
-            self._is_at_work = bool(group)
+            self._is_at_work, self._are_several = bool(group), len(group) > 1
         return group
 
     def _written(self, items: Sequence[Item]) -> Sequence[Result | BaseException]:

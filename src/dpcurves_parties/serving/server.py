@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import ssl
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -488,13 +489,19 @@ def serve(app: Any, door: Door, ready: Callable[[], object], talks: Talks | None
     )  # fmt: skip
     config.load()
     leave_no_image()
+    gc.collect()
+    gc.freeze()  # what is here stays: tickets of a million owners would be looked through again and again
+    gc.collect()  # else the collector waits until a quarter as much has come as was here
 
     async def served() -> None:
         with watch.answering(door.monitoring, asyncio.get_running_loop()):
             await _Announced(config, admission, door.context, ready, talks).serve()
 
     with asyncio.Runner(loop_factory=asyncio.new_event_loop if uvloop is None else uvloop.new_event_loop) as runner:
-        runner.run(served())
+        try:
+            runner.run(served())
+        finally:
+            gc.unfreeze()
 
 
 class _Announced(uvicorn.Server):

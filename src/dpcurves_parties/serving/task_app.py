@@ -84,7 +84,8 @@ async def body_of(request: Request, most: int) -> bytes:
         raise ProtocolAborted("message", f"at most {MOST_OF_ONE} of one ticket are taken at a time; wait for one", 429)
     _on_their_way[bearer] += 1
     try:
-        return await asyncio.wait_for(_read(request, most), seconds)
+        async with asyncio.timeout(seconds):
+            return await _read(request, most)
     except TimeoutError:
         raise ProtocolAborted("message", f"it did not come within {seconds:.0f} seconds", 408) from None
     finally:

@@ -109,7 +109,7 @@ def bearer_shown(task: TaskDocument, shown: str, role: Role, party: int = 0) -> 
     Raises:
         ProtocolAborted: nobody holds such a ticket, or it was shown to another server.
     """
-    number = task.bearers.get((role, hash_of_shown(shown, party)))
+    number = task.bearers[role].get(hash_of_shown(shown, party))
     if number is None:
         raise ProtocolAborted("ticket", f"that of {role.bearer} of this task is needed", 403)
     return number
@@ -180,9 +180,9 @@ class TaskDocument(Document):
     VERSION: ClassVar[int]
 
     @cached_property
-    def bearers(self) -> Mapping[tuple[Role, str], int]:
-        """The number of who holds a ticket, by its role and the hash of its token."""
-        return {(role, name): number for role in Role for number, name in enumerate(self.tokens.get(role, ()))}
+    def bearers(self) -> Mapping[Role, Mapping[str, int]]:
+        """The number of who holds a ticket, by its role and then the hash of its token."""
+        return {role: {name: number for number, name in enumerate(self.tokens.get(role, ()))} for role in Role}
 
     @abstractmethod
     def facts(self) -> Mapping[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from time import time
 from types import MappingProxyType
@@ -29,7 +30,7 @@ from ..serving.two_servers.report_set import public_key
 from ..serving.two_servers.sealed_answers import Letter, Reply, answered, letter_of
 from ..serving.two_servers.store import Standing, Store
 from .answer_proofs import HalfProof, Proved, Proving
-from .dap_uploads import AHEAD, NO_LEADER, Verifying, handed_on, upload
+from .dap_uploads import AHEAD, NO_LEADER, Leading, Verifying, handed_on
 from .function_shares import masked, thresholds
 from .histogram_reports import HistogramEncoding, HistogramEvaluation, HistogramReports, verify_key
 from .jobs import CheckedJobs, Cutting, Form, ReportJobs
@@ -479,13 +480,19 @@ class TaskService(Collection[Task]):
         half, theirs = counting.lead(own, self._plan(asked, counting), asker, self._post)
         return answered(reply, self.party, _told(half, counting.standing), theirs)
 
-    def upload(self, owner: int, message: bytes) -> bytes:
-        verifying = Verifying(self.task, self.party, verify_key(self._common, self.task.hash))
-        return upload(self, verifying, owner, dap.reports_of(message))
+    def upload(self, owner: int, message: bytes) -> Future[bytes]:
+        return self._leading.submit(owner, dap.reports_of(message))
 
     def job(self, message: bytes) -> bytes:
-        verifying = Verifying(self.task, self.party, verify_key(self._common, self.task.hash))
-        return handed_on(self, verifying, dap.job_of(message, self.task.hash))
+        return handed_on(self, self._verifying, dap.job_of(message, self.task.hash))
+
+    @cached_property
+    def _leading(self) -> Leading:
+        return Leading(self, self._verifying)
+
+    @cached_property
+    def _verifying(self) -> Verifying:
+        return Verifying(self.task, self.party, verify_key(self._common, self.task.hash))
 
     def collect(self, message: bytes) -> bytes:
         """Both servers' aggregate shares, sealed to the analyst; collected again, they are the same numbers.

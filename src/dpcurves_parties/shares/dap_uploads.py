@@ -4,15 +4,20 @@ parts in an aggregation job."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from hashlib import sha256
 from time import time
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from ..crypto.prio3 import VerifiedCells
+from ..serving.channel import PATIENCE, Channel
+from ..serving.group_commit import GroupCommit
 from ..serving.messages import ProtocolAborted
+from ..serving.task_document import Ticket
 from ..serving.two_servers import report_set
 from ..serving.two_servers.collection import Collection
 from ..serving.two_servers.dap import (
@@ -21,27 +26,40 @@ from ..serving.two_servers.dap import (
     JOB,
     PRECISION,
     TICKET,
+    UPLOAD,
     Begun,
+    Ciphertext,
     Extension,
     Input,
+    Metadata,
     Report,
     ReportError,
     Share,
     Told,
+    errors_in,
+    info_of,
     message_of,
+    number_of,
+    numbers_in,
     packed_errors,
     packed_job,
     packed_message,
+    sealed,
     task_id,
     told_of,
 )
+from ..serving.two_servers.owner import Contribution
 from ..serving.two_servers.report_set import Earlier
-from ..serving.two_servers.store import Offer, Stored
+from ..serving.two_servers.store import Frozen, Offer, Stored, TakesNoMore
 from .histogram_reports import HistogramEncoding
 from .task import Task
 
 AHEAD = 1
 """Units of time that a client's clock may be ahead."""
+LARGEST_JOB, ROOM = 2**22, 2**9
+"""Bytes of reports that are handed on together, and of what is beside a report's shares, at most."""
+GATHER = 0.1
+"""Seconds for which uploads are gathered, as long as several come together: jobs of many cost servers less."""
 NO_LEADER = "it is the helper of this task; reports go to the leader"
 
 
@@ -118,45 +136,119 @@ def _content(message: bytes, size: int) -> bytes | None:
     return content if len(content) == size else None
 
 
-def upload(service: Collection[Task], verifying: Verifying, owner: int, reports: Sequence[Report]) -> bytes:
-    """Keep the leader's parts of some reports, hand on the helper's, and say which were not taken.
+class Opened(NamedTuple):
+    """SECRET. What an owner has uploaded, as the leader has opened it.
 
-    A report counts that both servers took. Whatever fails on the way, the same message may be sent again.
+    Attributes:
+        owner: The number of the owner.
+        order: Ids of all reports, as they came.
+        kept: Reports, each with the leader's part of it.
+        failed: Reasons why other reports were not taken.
+    """
+
+    owner: int
+    order: Sequence[bytes]
+    kept: Sequence[tuple[Report, Stored]]
+    failed: Mapping[bytes, ReportError]
+
+    def without(self, are_shares: Sequence[bool]) -> Opened:
+        """What is left where some reports are none."""
+        if all(are_shares):
+            return self
+        wrong = [each[1].id for each, right in zip(self.kept, are_shares, strict=True) if not right]
+        kept = [each for each, right in zip(self.kept, are_shares, strict=True) if right]
+        return self._replace(kept=kept, failed={**self.failed, **dict.fromkeys(wrong, ReportError.INVALID_MESSAGE)})
+
+    @property
+    def size(self) -> int:
+        """Bytes of the helper's parts, and some more."""
+        return sum(len(report.public) + len(report.sealed[1].payload) + ROOM for report, _ in self.kept)
+
+
+class Leading:
+    """SECRET. The leader's part in uploads. It has no repr.
+
+    Uploads that wait at the same time are written in one transaction, and handed on in one aggregation job. A report
+    counts that both servers took. Whatever fails on the way, the same message may be sent again.
 
     Formal guarantees: a server is shown a ticket by each owner: the leader in the request, the helper in the private
     extension of its input share, which the leader can not open. So neither can contribute in an owner's name at the
     other one. What the leader hands on can not be changed: input shares are bound to all else of the report. What the
-    servers say to each other of proofs tells nothing, however often it is said (`Prio3Histogram`).
+    servers say to each other of proofs tells nothing, however often it is said (`Prio3Histogram`). What one owner sends
+    changes nothing for another one: each is refused alone, and the same id is in a job once.
 
-    Raises:
-        ProtocolAborted: this is the helper, or no more reports are taken, or the helper can not be reached.
+    Args:
+        service: The leader.
+        verifying: Verification of reports.
     """
-    if service.party != 0:
-        raise ProtocolAborted("server", NO_LEADER, 404)
-    failed, kept = dict[bytes, ReportError](), list[tuple[Report, Stored]]()
-    for report in reports:
-        found = _opened(service, report.of(0), [])
-        if isinstance(found, ReportError):
-            failed[report.metadata.id] = found
-        else:
-            kept.append((report, found[0]))
-    if kept:
-        service.take(Offer(owner, contribution_of(service.task), Earlier.STAYS, [stored for _, stored in kept]))
-        failed |= _handed(service, verifying, kept)
-    return packed_errors(failed, [report.metadata.id for report in reports])
+
+    def __init__(self, service: Collection[Task], verifying: Verifying) -> None:
+        self._service, self._verifying = service, verifying
+        self._queue = GroupCommit(self._taken, lambda upload: upload.size, LARGEST_JOB, gather=GATHER)
+
+    def submit(self, owner: int, reports: Sequence[Report]) -> Future[bytes]:
+        """Let both servers keep the reports of an owner. The future says which were not taken, once both answered.
+
+        It ends in a `ProtocolAborted` where no more reports are taken, or the helper can not be reached.
+
+        Raises:
+            ProtocolAborted: this is the helper.
+        """
+        if self._service.party != 0:
+            raise ProtocolAborted("server", NO_LEADER, 404)
+        failed, kept = dict[bytes, ReportError](), list[tuple[Report, Stored]]()
+        for report in reports:
+            found = _opened(self._service, report.of(0), [])
+            if isinstance(found, ReportError):
+                failed[report.metadata.id] = found
+            else:
+                kept.append((report, found[0]))
+        return self._queue.submit(Opened(owner, [report.metadata.id for report in reports], kept, failed))
+
+    def _taken(self, uploads: Sequence[Opened]) -> Sequence[bytes | Exception]:
+        """Answers to some uploads, in jobs that have no id twice."""
+        outcomes, rest = dict[int, bytes | Exception](), list(range(len(uploads)))
+        while rest:
+            now, ids = list[int](), set[bytes]()
+            for number in rest:
+                own = {stored.id for _, stored in uploads[number].kept}
+                if not own & ids:
+                    now.append(number)
+                    ids |= own
+            outcomes |= zip(now, self._taken_together([uploads[number] for number in now]), strict=True)
+            rest = [number for number in rest if number not in outcomes]
+        return [outcomes[number] for number in range(len(uploads))]
+
+    def _taken_together(self, uploads: Sequence[Opened]) -> list[bytes | Exception]:
+        shares = [stored.share for one in uploads for _, stored in one.kept]
+        are_shares = iter(_are_shares(self._service, shares) if shares else [])
+        uploads = [one.without([next(are_shares) for _ in one.kept]) for one in uploads]
+        name, offering = contribution_of(self._service.task), [one for one in uploads if one.kept]
+        offers = [Offer(one.owner, name, Earlier.STAYS, [stored for _, stored in one.kept]) for one in offering]
+        outcomes = zip(offering, map(_error_in, self._service.take_each(offers)), strict=True)
+        refused = {id(one): error for one, error in outcomes if error is not None}
+        kept = [each for one in offering if id(one) not in refused for each in one.kept]
+        try:
+            failed = self._handed(kept) if kept else {}
+        except Exception as error:  # of the helper: each owner hears of it, and none is sent alone again
+            failed, refused = {}, {**{id(one): error for one in offering}, **refused}
+        return [refused.get(id(one)) or packed_errors({**failed, **one.failed}, one.order) for one in uploads]
+
+    def _handed(self, kept: Sequence[tuple[Report, Stored]]) -> dict[bytes, ReportError]:
+        """Let the helper take its parts of some reports; those that fail."""
+        stored, task = [one for _, one in kept], self._service.task.hash
+        verified = self._verifying.verified(stored)
+        messages = zip(kept, self._verifying.begun(stored, verified), strict=True)
+        job = packed_job(task, (Begun(report.of(1), message) for (report, _), message in messages))
+        answer = self._service.peer.post(f"/tasks/{task_id(task)}/aggregation_jobs", job, kind=JOB)
+        return self._verifying.finished(verified, told_of(answer, [one.id for one in stored]))
 
 
-def _handed(
-    service: Collection[Task], verifying: Verifying, kept: Sequence[tuple[Report, Stored]]
-) -> dict[bytes, ReportError]:
-    """Let the helper take its parts of some reports; those that fail."""
-    stored = [one for _, one in kept]
-    verified = verifying.verified(stored)
-    messages = zip(kept, verifying.begun(stored, verified), strict=True)
-    job = packed_job(service.task.hash, (Begun(report.of(1), message) for (report, _), message in messages))
-    path = f"/tasks/{task_id(service.task.hash)}/aggregation_jobs"
-    answer = service.peer.post(path, job, kind=JOB)
-    return verifying.finished(verified, told_of(answer, [one.id for one in stored]))
+def _error_in(outcome: int | BaseException) -> Exception | None:
+    """The error of an outcome. Raises `BaseException`: it is one that ends a program."""
+    if isinstance(outcome, BaseException) and not isinstance(outcome, Exception):
+        raise outcome
+    return outcome if isinstance(outcome, Exception) else None
 
 
 def handed_on(service: Collection[Task], verifying: Verifying, begun: Sequence[Begun]) -> bytes:
@@ -174,6 +266,9 @@ def handed_on(service: Collection[Task], verifying: Verifying, begun: Sequence[B
             said[each.metadata.id] = found
         else:
             good.append((*found, each.message))
+    right = _are_shares(service, [one.share for _, one, _ in good]) if good else []
+    said |= {one.id: ReportError.INVALID_MESSAGE for (_, one, _), fits in zip(good, right, strict=True) if not fits}
+    good = [each for each, fits in zip(good, right, strict=True) if fits]
     stored = [one for _, one, _ in good]
     answers = verifying.answered(stored, [message for *_, message in good])
     offered = defaultdict[int, list[Stored]](list)
@@ -181,8 +276,13 @@ def handed_on(service: Collection[Task], verifying: Verifying, begun: Sequence[B
         said[one.id] = answer
         if not isinstance(answer, ReportError):
             offered[owner].append(one)
-    for owner, reports in offered.items():
-        service.take(Offer(owner, contribution_of(service.task), Earlier.STAYS, reports))
+    name = contribution_of(service.task)
+    offers = [Offer(owner, name, Earlier.STAYS, reports) for owner, reports in offered.items()]
+    for offer, error in zip(offers, map(_error_in, service.take_each(offers)), strict=True):
+        if isinstance(error, TakesNoMore | Frozen) or not isinstance(error, ProtocolAborted | None):
+            raise error
+        if error is not None:  # of this owner: others' reports in the job are kept
+            said |= dict.fromkeys((one.id for one in offer.reports), ReportError.REPORT_DROPPED)
     return b"".join(Told(each.metadata.id, said[each.metadata.id]).packed() for each in begun)
 
 
@@ -198,6 +298,17 @@ def _owned(service: Collection[Task], share: Share) -> tuple[int, Stored] | Repo
         return ReportError.REPORT_DROPPED
 
 
+def _are_shares(service: Collection[Task], shares: Sequence[bytes]) -> list[bool]:
+    """Tell which of some shares of the right size are shares of the task; all are read at once where none is wrong."""
+    try:
+        service.task.encoding.require(service.party, shares)
+    except ValueError:
+        if len(shares) == 1:
+            return [False]
+        return [found for each in shares for found in _are_shares(service, [each])]
+    return [True] * len(shares)
+
+
 def _opened(
     service: Collection[Task], share: Share, needed: list[int]
 ) -> tuple[Stored, tuple[Extension, ...]] | ReportError:
@@ -208,12 +319,96 @@ def _opened(
     if not isinstance(found, Input):
         return found
     kinds, encoding = [each.kind for each in found.extensions], service.task.encoding
-    whole = share.public + found.share
-    if share.metadata.extensions or kinds != needed or len(share.public) != encoding.public_size:
-        return ReportError.INVALID_MESSAGE
-    try:
-        encoding.require(service.party, [whole])
-    except ValueError:
+    whole, size = share.public + found.share, encoding.size_of(service.party)
+    if share.metadata.extensions or kinds != needed or (len(share.public), len(whole)) != (encoding.public_size, size):
         return ReportError.INVALID_MESSAGE
     one = share.metadata.id
     return Stored(one, report_set.digest_of(share.public), report_set.whole(one, whole), whole), found.extensions
+
+
+# The owner's part: one connection, to the leader.
+
+
+@dataclass(repr=False)
+class LeaderUpload:
+    """SECRET. Upload of an owner's contribution by the messages of the DAP draft, to the leader alone. It has no repr.
+
+    Formal guarantees: as of `Contribution.send`. What is sealed to the helper, with the ticket that is shown to it, the
+    leader can neither open nor change nor use: it is bound to the task and the id of the report. Ids are those of the
+    contribution, so what is sent again is known, and a ticket's reports are at most as many as the task takes. All
+    that comes by this way under a ticket is one contribution: where a task takes one report of each owner, another file
+    is refused by this; where it takes more, reports of another file would be added.
+
+    Attributes:
+        contribution: The reports.
+        ticket: Ticket of the owner.
+        numbers: Numbers of the servers' keys, leader first.
+    """
+
+    contribution: Contribution
+    ticket: Ticket
+    numbers: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.numbers = tuple(number_of(self._key(party)) for party in (0, 1))
+
+    def send(self, progress: Callable[[int], object], patience: float = PATIENCE) -> int:
+        """Send all reports over a connection. `progress` is called with the number of reports sent, which is returned.
+
+        Raises:
+            ProtocolAborted: a server refuses a report, or can not be reached. Sent again, nothing counts twice.
+        """
+        server = self._task.servers[0]
+        with Channel.to(server.url, server.certificate, patience) as leader:
+            return self.send_over(leader, progress)
+
+    def send_over(self, leader: Channel, progress: Callable[[int], object] = lambda sent: None) -> int:
+        """Send all reports as `send` does, over a connection that is there."""
+        task, sent = self._task, 0
+        path, shown = f"/tasks/{task_id(task.hash)}/reports", self.ticket.shown_to(0)
+        for name, reports in self.contribution.shared():
+            del name  # all that comes by this way is one contribution
+            failed = errors_in(leader.post(path, self.packed(reports), shown, kind=UPLOAD))
+            if ReportError.OUTDATED_CONFIG in failed.values():
+                self._ask_numbers(leader)
+                failed = errors_in(leader.post(path, self.packed(reports), shown, kind=UPLOAD))
+            if failed:
+                kinds = ", ".join(sorted({error.name.lower().replace("_", " ") for error in failed.values()}))
+                raise ProtocolAborted("reports", f"{len(failed)} of them were not taken ({kinds})")
+            sent += len(reports)
+            progress(sent)
+        return sent
+
+    def packed(self, reports: Sequence[tuple[bytes, tuple[bytes, bytes]]]) -> bytes:
+        """The bytes of an `UploadRequest`."""
+        public = self._task.encoding.public_size
+        return b"".join(
+            self._sealed(Metadata(one, int(time() / PRECISION)), shares[0][:public], [each[public:] for each in shares])
+            for one, shares in reports
+        )
+
+    def _sealed(self, metadata: Metadata, public: bytes, shares: Sequence[bytes]) -> bytes:
+        bound, ciphertexts = self._task.configuration.bound(metadata, public), []
+        extensions = (), (Extension(TICKET, self.ticket.shown_to(1).encode()),)
+        for party, share in enumerate(shares):
+            plain = Input(extensions[party], share).packed()
+            made = sealed(plain, self._key(party), info_of(party), bound)
+            ciphertexts.append(Ciphertext(self.numbers[party], *made))
+        return Report(metadata, public, (ciphertexts[0], ciphertexts[1])).packed()
+
+    @property
+    def _task(self) -> Task:
+        return cast(Task, self.contribution.task)
+
+    def _key(self, party: int) -> bytes:
+        return bytes.fromhex(self._task.servers[party].sealing)
+
+    def _ask_numbers(self, leader: Channel) -> None:
+        """Ask both servers for the numbers of their keys: one may have several, after rotation."""
+        helper = self._task.servers[1]
+        with Channel.to(helper.url, helper.certificate, leader.patience) as other:
+            lists = [channel.get("/hpke_config") for channel in (leader, other)]
+        try:
+            self.numbers = tuple(numbers_in(each)[self._key(party)] for party, each in enumerate(lists))
+        except (ValueError, KeyError):
+            raise ProtocolAborted("server", "it has another key than the task names", 502) from None

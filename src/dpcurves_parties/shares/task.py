@@ -165,7 +165,7 @@ class Task(SharedTask):
         kind = Encoding if self.owners is Owners.UNCHECKED else CheckedEncoding
         return kind(self.slots, engine_of_task(bytes.fromhex(self.hash)), len(self.proofs))
 
-    @property
+    @cached_property
     def configuration(self) -> Configuration:
         """Facts of the task that clients of the DAP draft need."""
         encoding = self.encoding

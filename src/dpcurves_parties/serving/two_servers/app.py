@@ -169,7 +169,7 @@ class ServerFront(TaskFront[AnyService]):
             service = self._of_draft(task, request, UPLOAD)
             owner = await _owner_of(service, request)
             message = await body_of(request, LARGEST_BATCH)
-            answer = await told(lambda: service.upload(owner, message))
+            answer = await told_soon(service.uploaded(owner, message))
         except ProtocolAborted as error:
             return problem(error, task)
         return Response(answer.body, media_type=ERRORS) if answer.body else Response()

@@ -9,6 +9,7 @@ import re
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -567,21 +568,36 @@ class Collection(ABC, Generic[Of]):
         digest = report_set.digest_of(share[: self.encoding.public_size])
         return Stored(report.id, digest, report_set.whole(report.id, share), share)
 
-    def upload(self, owner: int, message: bytes) -> bytes:
-        """Keep reports of one owner as a client of the DAP draft sends them to the leader.
+    async def uploaded(self, owner: int, message: bytes) -> bytes:
+        """Keep reports as a client of the DAP draft sends them to the leader, on a loop that serves others meanwhile.
+
+        What is answered is on disk at both servers.
 
         Raises:
-            ProtocolAborted: this kind of task takes none.
+            ProtocolAborted: the message is none, or no more reports are taken, or this kind of task takes none.
+        """
+        if len(message) <= SHORT:
+            coming = self.upload(owner, message)
+        else:
+            coming = await asyncio.get_running_loop().run_in_executor(None, self.upload, owner, message)
+        return await asyncio.wrap_future(coming)
+
+    def upload(self, owner: int, message: bytes) -> Future[bytes]:
+        """Open reports of one owner, and let both servers keep them, with those of others who send at the same time.
+
+        Raises:
+            ProtocolAborted: as `uploaded`.
         """
         raise ProtocolAborted("task", NO_DAP, 404)
 
-    def take(self, offer: Offer) -> int:
-        """Keep reports of one owner, all or none. How many were new.
-
-        Raises:
-            ProtocolAborted: no more are taken.
-        """
-        return self._added(offer)
+    def take_each(self, offers: Sequence[Offer]) -> list[int | BaseException]:
+        """Keep reports of several owners, of each all or none; of each how many were new, or why it is refused."""
+        add = partial(self.store.add_each, self.task.hash, self.task.reports_per_owner, offers)
+        found = add()
+        if any(isinstance(each, Frozen) for each in found):
+            self.closing.reopen()
+            return add()
+        return found
 
     def job(self, message: bytes) -> bytes:
         """Keep reports that a leader of the DAP draft hands on to the helper, in an aggregation job.

@@ -6,11 +6,12 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import NamedTuple, TypeVar
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKey, PyHPKEError
+from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKey, KEMKeyInterface, PyHPKEError
 
 from ..identity import Server
 from ..messages import ProtocolAborted
@@ -272,6 +273,11 @@ Failed = Mapping[bytes, ReportError]
 """Reasons why reports were not taken, by their ids."""
 
 
+def errors_in(message: bytes) -> dict[bytes, ReportError]:
+    """The inverse of `packed_errors`. Raises `ValueError`: it is none."""
+    return dict(every(message, lambda one: (one.octets(report_set.ID), ReportError(one.number(1)))))
+
+
 def packed_errors(failed: Failed, order: Sequence[bytes]) -> bytes:
     """`UploadErrors`, in the order of these ids; nothing, if all were taken."""
     return b"".join(one + number(failed[one], 1) for one in order if one in failed)
@@ -464,9 +470,13 @@ def share_of(message: bytes) -> bytes:
 
 def sealed(plain: bytes, key: bytes, info: bytes, bound: bytes) -> tuple[bytes, bytes]:
     """A message sealed by HPKE to a key: what is encapsulated, and the ciphertext. Raises `ValueError`: no key."""
-    to = KEMKey.from_pyca_cryptography_key(X25519PublicKey.from_public_bytes(key))
-    encapsulated, context = _SUITE.create_sender_context(to, info)
+    encapsulated, context = _SUITE.create_sender_context(_sealed_to(key), info)
     return encapsulated, context.seal(plain, bound)
+
+
+@lru_cache(64)
+def _sealed_to(key: bytes) -> KEMKeyInterface:
+    return KEMKey.from_pyca_cryptography_key(X25519PublicKey.from_public_bytes(key))
 
 
 KEY = 32
@@ -490,7 +500,8 @@ LEADER_SELECTED = 2
 INFO = b"dpcurves"
 
 
-class Configuration(NamedTuple):
+@dataclass(frozen=True)
+class Configuration:
     """Facts that all who take part in a task agree on: `TaskConfiguration`, and the hash of the task, which is its id.
 
     Attributes:
@@ -507,6 +518,10 @@ class Configuration(NamedTuple):
 
     def packed(self) -> bytes:
         """The bytes of `TaskConfiguration`: one batch that the leader selects, of at least one report."""
+        return self._packed
+
+    @cached_property
+    def _packed(self) -> bytes:
         urls = b"".join(vector(server.url.rstrip("/").encode(), 2) for server in self.servers)
         mode = number(PRECISION, 8) + number(1, 8) + number(LEADER_SELECTED, 1) + vector(b"", 2)
         scheme = number(self.vdaf.value, 4) + vector(self.parameters, 2)
@@ -581,7 +596,7 @@ class Keys:
         """Numbers for some keys; the same one twice counts once."""
         found = dict[int, X25519PrivateKey]()
         for key in {each.public_key().public_bytes_raw(): each for each in keys}.values():
-            first = sha256(b"dpcurves HPKE config\n" + _raw(key.public_key())).digest()[0]
+            first = number_of(_raw(key.public_key()))
             found[next(place % 256 for place in range(first, first + 256) if place % 256 not in found)] = key
         return cls(found)
 
@@ -606,11 +621,26 @@ class Keys:
         if key is None:
             return ReportError.OUTDATED_CONFIG
         try:
-            own = KEMKey.from_pyca_cryptography_key(key)
-            context = _SUITE.create_recipient_context(message.encapsulated, own, info)
+            context = _SUITE.create_recipient_context(message.encapsulated, _opened_by(key), info)
             return bytes(context.open(message.payload, bound))
         except (PyHPKEError, ValueError):
             return ReportError.HPKE_DECRYPT_ERROR
+
+
+@lru_cache(64)
+def _opened_by(key: X25519PrivateKey) -> KEMKeyInterface:
+    return KEMKey.from_pyca_cryptography_key(key)
+
+
+def number_of(key: bytes) -> int:
+    """The number of a server's key, unless another key of the server has it."""
+    return sha256(b"dpcurves HPKE config\n" + key).digest()[0]
+
+
+def numbers_in(message: bytes) -> dict[bytes, int]:
+    """The numbers of keys of our suite in an `HpkeConfigList`. Raises `ValueError`: it is none."""
+    listed = every(Reader(message).vector(2), lambda one: (one.number(1), one.octets(6), one.vector(2)))
+    return {key: name for name, suite, key in listed if suite == _suite()}
 
 
 def _raw(key: X25519PublicKey) -> bytes:

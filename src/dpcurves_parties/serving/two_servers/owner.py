@@ -92,6 +92,15 @@ class Contribution:
 
     def batches(self) -> Iterator[tuple[bytes, bytes]]:
         """Batches of the contribution, each with its part for server 0 and its part for server 1."""
+        for name, reports in self.shared():
+            first, second = (
+                sealed_reports(self.task, party, name, ((one, shares[party]) for one, shares in reports))
+                for party in (0, 1)
+            )
+            yield self._packed(0, name, first), self._packed(1, name, second)
+
+    def shared(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, tuple[bytes, bytes]]]]]:
+        """SECRET: the name of the contribution, and some of its reports: ids and shares for server 0 and server 1."""
         places = self.places[np.lexsort(np.atleast_2d(self.places.T))]
         digest = sha256(places.astype("<i8").tobytes()).hexdigest()
         name = Randomness.keyed(self.secret, f"contribution of {digest}").octets(NAME)
@@ -101,12 +110,7 @@ class Contribution:
         encoding = self.task.sharing(self.proof)
         many = min(AT_ONCE, LARGEST_BATCH // (encoding.size + 2 * OVERHEAD))
         for start in range(0, len(places), many):
-            reports = encoding.named(places[start : start + many], stream)
-            first, second = (
-                sealed_reports(self.task, party, name, ((one, shares[party]) for one, shares in reports))
-                for party in (0, 1)
-            )
-            yield self._packed(0, name, first), self._packed(1, name, second)
+            yield name, encoding.named(places[start : start + many], stream)
 
     def _packed(self, party: int, name: bytes, reports: Sequence[ReportShare]) -> bytes:
         return packed(self.task.hash, party, Batch(name, self.earlier, reports))

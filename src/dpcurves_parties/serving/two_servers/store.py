@@ -164,6 +164,13 @@ class Frozen(ProtocolAborted):
         super().__init__("reports", "the task is being closed; if it should stay open, send again in a minute", 503)
 
 
+class TakesNoMore(ProtocolAborted):
+    """Error once the task is closed."""
+
+    def __init__(self) -> None:
+        super().__init__("reports", "the task is closed; it takes no more", 409)
+
+
 class Store:
     """Storage of the reports of all tasks of one server, in its ledger's database; `who` is its name in errors."""
 
@@ -198,6 +205,11 @@ class Store:
     def submit(self, task: str, most: int, offer: Offer) -> Future[int]:
         """Keep reports as `add` does, with those of others who send at the same time; on disk once the future ends."""
         return self._uploads.submit(Upload(task, most, offer))
+
+    def add_each(self, task: str, most: int, offers: Sequence[Offer]) -> list[int | BaseException]:
+        """Keep reports of several owners as `add` does, together; of each how many were new, or its error."""
+        coming = self._uploads.submit_all(Upload(task, most, offer) for offer in offers)
+        return [one.exception() or one.result() for one in coming]
 
     def _add_all(self, uploads: Sequence[Upload]) -> Sequence[int | Exception]:
         def work(connection: Connection) -> list[int | Exception]:
@@ -426,7 +438,7 @@ def _is_alone(upload: Upload) -> int:
 def _refused_in(state: TaskState, uploads: Sequence[Upload]) -> list[Exception]:
     """Refusals of all uploads where the task takes none."""
     if state is TaskState.CLOSED:
-        return [ProtocolAborted("reports", "the task is closed; it takes no more", 409) for _ in uploads]
+        return [TakesNoMore() for _ in uploads]
     return [Frozen() for _ in uploads] if state is TaskState.FROZEN else []
 
 
@@ -448,7 +460,8 @@ def _added(connection: Connection, task: str, uploads: Sequence[Upload]) -> list
         new = {report.id: report for report in offer.reports if report.id not in here}
         kept = 0 if gives_way else old.reports
         if kept + len(new) > most:
-            outcomes.append(ProtocolAborted("reports", f"at most {most} of one owner are taken; {kept} are here", 409))
+            full = ProtocolAborted("reports", f"at most {most} of one owner are taken; {kept} are here", 409)
+            outcomes.append(ProtocolAborted("ticket", OTHER_CONTRIBUTION, 409) if kept == most == 1 else full)
             continue
         if gives_way:
             connection.execute(delete(REPORTS).where(REPORTS.c.task == task, REPORTS.c.owner == offer.owner))
