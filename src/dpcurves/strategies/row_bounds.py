@@ -85,7 +85,7 @@ def _levels(size: int) -> FloatArray:
     return np.asarray(2.0 ** (LOWEST + STEP * np.arange(size)))
 
 
-class Sizes(NamedTuple):
+class UnitSizes(NamedTuple):
     """Numbers of units by their records as they may have been, given noisy counts: each row is one of them.
 
     Attributes:
@@ -97,10 +97,10 @@ class Sizes(NamedTuple):
     records: FloatArray
 
     @classmethod
-    def of(cls, units: FloatArray, slopes: FloatArray) -> Sizes:
+    def of(cls, units: FloatArray, slopes: FloatArray) -> UnitSizes:
         """These units; inside cells, their numbers go on with slopes of logarithms to base 2.
 
-        >>> Sizes.of(np.ones((1, 4)), np.array([[0.0, 0.0, 0.0, -2.0]])).records.round(2).tolist()
+        >>> UnitSizes.of(np.ones((1, 4)), np.array([[0.0, 0.0, 0.0, -2.0]])).records.round(2).tolist()
         [[1.0, 2.0, 2.89, 5.33]]
         """
         lowest = np.append([1.0, 2.0], 2.0 ** np.arange(1, units.shape[1] - 1))
@@ -261,7 +261,7 @@ def _noisy(release: Release) -> _Counts:
     return _Counts(table, law.levels[0].noise)
 
 
-def likely(noisy: FloatArray, noise: Noise, added: int = 1) -> Sizes:
+def likely(noisy: FloatArray, noise: Noise, added: int = 1) -> UnitSizes:
     """Numbers of units in each cell as they may have been, given noisy ones, sums of so many each.
 
     Drawn forwards and backwards along cells, in the same way for the same noisy counts: see the chances above. What
@@ -289,7 +289,7 @@ def likely(noisy: FloatArray, noise: Noise, added: int = 1) -> Sizes:
     units = _of_states(counts)[paths]
     slope = np.append(ENDING, np.tile(slopes, len(levels)))[paths]
     following = np.append(slope[:, 1:], np.full((PATHS, 1), ENDING), axis=1)
-    return Sizes.of(np.where((noisy > 5 * deviation) & (units > 0), noisy, units), (slope + following) / 2)
+    return UnitSizes.of(np.where((noisy > 5 * deviation) & (units > 0), noisy, units), (slope + following) / 2)
 
 
 def _slopes() -> FloatArray:
@@ -319,13 +319,13 @@ def _moves(levels: int) -> FloatArray:
     return moves
 
 
-def errors_of_counts(sizes: Sizes, growth: NoiseGrowth, family: Family) -> FloatArray:
+def errors_of_counts(sizes: UnitSizes, growth: NoiseGrowth, family: Family) -> FloatArray:
     """Mean absolute errors of a count under each bound, (paths, bounds): counts lack what is left out."""
     lost = np.maximum(sizes.whole - sizes.used, 0) / growth.readings
     return expected_error(lost, growth.error * np.array(bounds(), dtype=np.float64), family)
 
 
-def _errors_of_shares(sizes: Sizes, growth: NoiseGrowth) -> list[FloatArray]:
+def _errors_of_shares(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
     """Errors of a share under each bound, in three ways that are as likely.
 
     Shares are those of the records that are used: these may be like the others, or each unit may have a law of its own,
@@ -349,7 +349,7 @@ def expected_error(lost: FloatArray, deviation: FloatArray, family: Family) -> F
     return np.asarray(lost * (2 * ndtr(parts) - 1) + deviation * sqrt(2 / pi) * np.exp(-(parts**2) / 2))
 
 
-def _of_shares(sizes: Sizes, growth: NoiseGrowth) -> tuple[FloatArray, FloatArray]:
+def _of_shares(sizes: UnitSizes, growth: NoiseGrowth) -> tuple[FloatArray, FloatArray]:
     """Squared errors of shares, if records of all units are alike, and if each unit has a law of its own."""
     used, rows = sizes.used, np.array(bounds(), dtype=np.float64)
     drawn = SPREAD**2 * np.maximum(1 / used - 1 / sizes.whole, 0)
@@ -357,12 +357,12 @@ def _of_shares(sizes: Sizes, growth: NoiseGrowth) -> tuple[FloatArray, FloatArra
     return alike, alike + OWN**2 * (sizes.units[:, :, None] * _moved(sizes) ** 2).sum(axis=1)
 
 
-def _moved(sizes: Sizes) -> FloatArray:
+def _moved(sizes: UnitSizes) -> FloatArray:
     """By how much a bound changes the weight of one unit of each size among all records: (paths, sizes, bounds)."""
     return np.asarray(sizes.kept / sizes.used[:, None, :] - (sizes.records / sizes.whole)[:, :, None])
 
 
-def _errors_seen(sizes: Sizes, growth: NoiseGrowth, counts: _Counts) -> list[tuple[float, FloatArray]]:
+def _errors_seen(sizes: UnitSizes, growth: NoiseGrowth, counts: _Counts) -> list[tuple[float, FloatArray]]:
     """Errors of shares in four ways, with their chances: values depend on the number of records, or do not; units have
     laws of their own, or do not.
 

@@ -118,7 +118,7 @@ class Channel:
         else:
             self._connection.sendall(message)
             self._connection.sendall(body)
-        answer = Answer()
+        answer = HttpResponse()
         while not answer.is_whole:
             answer.take(self._connection.recv(SHORT))
         if not answer.goes_on:
@@ -155,8 +155,8 @@ class Channel:
         return line if isinstance(line, str) else f"{self.who}: {self.place} refused without a word"
 
 
-class Answer:
-    """An answer of HTTP 1.1, as it comes.
+class HttpResponse:
+    """A response of HTTP 1.1 that is being received.
 
     Attributes:
         status: Its status, once its head has come.
