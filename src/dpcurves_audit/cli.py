@@ -155,14 +155,14 @@ class Calls:
 
 @dataclass(frozen=True)
 class Program:
-    """A command."""
+    """Argument for an external command that is audited."""
 
     command: str = argument("COMMAND", "It reads {data}, a CSV file, and writes JSON to {out} or prints it.")
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a Python package."""
+    """Argument for a function of a Python package that is audited."""
 
     function: str = argument("MODULE:FUNCTION", "It takes data, and gives what it releases; any structure.")
 

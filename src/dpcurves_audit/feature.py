@@ -43,7 +43,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Sample:
-    """Outcomes of many calls.
+    """Outcomes of many calls of an audited release.
 
     Attributes:
         kinds: Number of each outcome's kind in the reader's list: its structure, or its failure and message.

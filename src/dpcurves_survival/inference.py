@@ -257,7 +257,7 @@ def excess(first: AtRisk, second: AtRisk, *, weight: FloatArray | float = 1.0) -
 
 
 class Stratum(NamedTuple):
-    """Two groups of like records.
+    """At-risk tables of two groups inside one stratum, with simulated noise, for a stratified log-rank test.
 
     Attributes:
         groups: The released groups, without bias, (cells,).

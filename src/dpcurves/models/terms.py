@@ -18,7 +18,7 @@ HIGHEST_POWER = 16
 
 
 class Transform(Enum):
-    """The transform of a number before its power."""
+    """The function that a model applies to a number before it takes a power of it."""
 
     IDENTITY = "identity"
     LOG1P = "log1p"

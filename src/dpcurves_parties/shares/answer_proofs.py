@@ -158,7 +158,7 @@ class Proved(Protocol):
 
 @dataclass(frozen=True)
 class ProvedCells(Proved):
-    """All cells, by sums over intervals; the missing are told less their public total.
+    """Counts of all cells as sums over intervals, then the number of records without a value, less its public total.
 
     Attributes:
         law: The law of the answer, with the noise of both servers.
