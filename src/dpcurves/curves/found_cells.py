@@ -390,10 +390,12 @@ def _note_on_bounds(seen: Seen, low: float, high: float) -> str:
     if not seen.stands_out:
         return NOTHING.format("bounds", numeral(low), numeral(high))
     below, above = seen.beyond(low, high)
-    return (
+    clamped = (
         f"the bounds, {numeral(low)} to {numeral(high)}, were chosen by noisy counts; values beyond are clamped to "
         f"them: at most about {below} records below and {above} above (at 95% each)"
     )
+    covered = "; numbers and their intervals are of the clamped values: of a long tail the mean may lie outside"
+    return clamped + covered if below or above else clamped
 
 
 @dataclass(frozen=True, slots=True)
