@@ -1,14 +1,15 @@
 """Two servers end to end on this machine: upload, quartiles, a curve, bytes, and the error beside the plan.
 
-`python benchmarks/two_servers.py [--reports 100000] [--check] [--stored 0,100000,1000000]`. Both servers are processes
-of their own, owners and analyst are this one. Each report is sealed on its own, as if each came from another owner.
-Times are by the clock, and the processors' time of all processes stands beside them: on a busy machine that is the one
-to look at. With `--check`, upload and first answer are measured for owners who are believed and for owners who are
-checked, and compared. With `--stored`, server 0 alone is measured: what it spends on an owner who sends one report on a
-connection of its own, and on a stranger who asks where the task stands, while so many reports of as many owners are
-stored. With `--cells`, one server's work for the counts of all of 1,024 cells is measured alone; with `--proofs`, what
-proofs of answers add for an owner, for a server and to a half; with `--agreement`, what servers tell each other to find
-the reports that both have, beside a Merkle tree. Compiled code is loaded before. Nothing is asserted.
+`python benchmarks/two_servers.py [--reports 100000] [--check] [--stored 0,100000,1000000]`. Both servers are
+processes of their own, owners and analyst are this one. Each report is sealed on its own, as if each came from
+another owner. Times are by the clock, and the processors' time of all processes stands beside them: on a busy machine
+that is the one to look at. With `--check`, upload and first answer are measured for owners who are believed and for
+owners who are checked, and compared. With `--stored`, server 0 alone is measured: what it spends on an owner who
+sends one report on a connection of its own, and on a stranger who asks where the task stands, while so many reports
+of as many owners are stored. With `--quantiles`, five quantiles of checked reports are asked in one question. With
+`--cells`, one server's work for the counts of all of 1,024 cells is measured alone; with `--proofs`, what proofs of
+answers add for an owner, for a server and to a half; with `--agreement`, what servers tell each other to find the
+reports that both have, beside a Merkle tree. Compiled code is loaded before. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=100_000)
     parser.add_argument("--check", action="store_true", help="compare checked reports with unchecked ones")
+    parser.add_argument("--quantiles", action="store_true", help="ask five quantiles of checked reports, nothing else")
     parser.add_argument("--stored", help="measure single uploads with so many reports stored: numbers with commas")
     parser.add_argument("--cells", action="store_true", help="measure the counts of all of 1,024 cells at one server")
     parser.add_argument("--proofs", action="store_true", help="measure what proofs of answers add")
@@ -111,6 +113,10 @@ def main() -> None:
     with Progress(console=Console(stderr=True)) as bars:
         if arguments.check:
             compare(reports, table, bars)
+        elif arguments.quantiles:
+            with running(reports, Owners.CHECKED) as trial:
+                trial.upload(table, bars)
+                trial.five(table, bars)
         else:
             with running(reports, Owners.UNCHECKED) as trial:
                 trial.upload(table, bars)
@@ -400,6 +406,15 @@ class Trial:
             self.clock.start()
             analyst.ask(CdfQuestion("x", GRID, at=tuple(GRID.cells * place // 64 for place in range(1, 65))))
             self.timed(table, "64-point curve", "10")
+
+    def five(self, table: Table, bars: Progress) -> None:
+        """Five quantiles with intervals, in one question."""
+        with self.analyst() as analyst:
+            self.clock.start()
+            bar = bars.add_task("five quantiles", total=32)
+            question = QuantilesQuestion("x", GRID, (0.05, 0.25, 0.5, 0.75, 0.95))
+            analyst.ask(question, progress=lambda: bars.advance(bar))
+            self.timed(table, "five quantiles, with intervals", "")
 
     def analyst(self) -> Analyst:
         return Analyst(self.task, Ticket.read(self.folder / "tickets" / "analyst-1", Role.ANALYST))
