@@ -101,7 +101,7 @@ def at(clock: str) -> float:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a part of a run took.
+    """Costs of a part of a run.
 
     Attributes:
         wall: Seconds by the clock.
@@ -122,7 +122,7 @@ class Spent:
 
 
 class Start(NamedTuple):
-    """What a clock and both servers' showed when a part of a run began."""
+    """Readings of the clock and of both servers' processor time at the start of a part."""
 
     wall: float
     servers: list[float]
@@ -201,7 +201,7 @@ class Run:
         return max((each["last"] for each in self.kept() if each["what"] == "upload"), default=0)
 
     def kept(self) -> list[dict[str, Any]]:
-        """What was measured."""
+        """Costs of the parts that are done."""
         file = self.folder / "pieces.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
@@ -211,7 +211,7 @@ class Run:
             file.write(json.dumps(facts) + "\n")
 
     def table(self) -> Table:
-        """What all of it took."""
+        """Costs of the run, by part."""
         kept, done = self.kept(), self.done()
         stored = f", {self.stored} reports of others stored" if self.stored else ""
         title = f"{done} owners of one report, road: {self.road}, {self.grid.cells} cells{stored}"

@@ -290,7 +290,7 @@ Kept = dict[str, Any]
 def measured(
     measure: Callable[[Any, argparse.Namespace], Any], cases: Sequence[Any], given: argparse.Namespace
 ) -> Iterator[tuple[Any, Any]]:
-    """What is measured in each case, by so many processes at a time, as they end."""
+    """Measurements of the cases, by so many processes at a time, as they end."""
     with ProcessPoolExecutor(given.processes) as pool:
         asked = {pool.submit(measure, case, given): case for case in cases}
         for done in as_completed(asked):

@@ -32,6 +32,8 @@ LAWS: Mapping[str, Callable[[np.random.Generator, int], FloatArray]] = {
     "gamma below zero": lambda draw, size: -draw.gamma(3, 1000, size),
     "normal": lambda draw, size: draw.normal(0, 1, size),
     "zeros and waits": lambda draw, size: np.where(draw.random(size) < 0.6, 0.0, draw.exponential(50, size)),
+    "heaped": lambda draw, size: np.round(draw.lognormal(3, 1, size) / 5) * 5,
+    "clamped": lambda draw, size: np.clip(draw.normal(100, 40, size), 60, 120),
     "ages": lambda draw, size: draw.integers(0, 95, size).astype(np.float64),
     "timestamps": lambda draw, size: (1_700_000_000 + draw.integers(0, 10**7, size)).astype(np.float64),
     "pareto 2.5": lambda draw, size: draw.pareto(2.5, size) + 1,

@@ -265,7 +265,7 @@ def test_each_lie_about_counts_below_edges_is_refused(liar: int) -> None:
 
 
 def test_noise_that_a_server_was_bound_to_is_read_if_so_many_reports_can_give_the_numbers() -> None:
-    """What is not proved, the law of the noise, and what bounds it."""
+    """The law of the noise is not proved; bounds on possible numbers limit it."""
     noise = FINE.noise(NoiseKey(SECRETS[1]))
     for more, is_possible in ((3, True), (10**6, False), (-(10**6), False)):
         half = [(number + more) % 2**64 for number in half_of(1, SHARES[1], SECRETS[1])]

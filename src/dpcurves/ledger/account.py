@@ -176,7 +176,7 @@ class QuestionBudget:
     Args:
         grant: What the question may lose.
         by_turn: Ledgers charge each turn by itself, and round it up. So each is rounded down to whole billionths, and
-            turns together cost no more than the grant. Turns of less than 1e-4 are left as they are.
+            turns together cost no more than the grant in an account of its currency. Those below 1e-4 are not rounded.
 
     >>> budget = QuestionBudget(Grant("a", PrivacyLoss.pure(0.3), "flights", 1))
     >>> budget.pay("a tree", Fraction(1, 3)).loss.epsilon

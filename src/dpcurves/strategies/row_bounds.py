@@ -112,7 +112,7 @@ class UnitSizes(NamedTuple):
 
     @property
     def whole(self) -> FloatArray:
-        """All records, (paths, 1)."""
+        """Number of records in all, (paths, 1)."""
         return np.asarray(np.maximum((self.units * self.records).sum(axis=1, keepdims=True), 1))
 
     @property
@@ -297,7 +297,7 @@ def _slopes() -> FloatArray:
 
 
 def _of_states(counts: FloatArray) -> FloatArray:
-    """What holds for each number of units, for each state: none, and each number with each slope that led to it."""
+    """Repeat values of each number of units for its states: none, and each number with each slope that led to it."""
     return np.append(counts[0], np.repeat(counts[1:], len(_slopes())))
 
 

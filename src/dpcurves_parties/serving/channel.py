@@ -192,7 +192,7 @@ class HttpResponse:
         self.parts.append(body)
 
     def on_message_complete(self) -> None:
-        """All of it has come; of what only announces another one (100 to 199) nothing is kept."""
+        """End of the response; an informational one (100 to 199) is followed by another."""
         self.is_whole, self.goes_on = self.status >= 200, self._parser.should_keep_alive()
 
 
@@ -200,7 +200,7 @@ class ClosedOnReset(ssl.SSLSocket):
     """A TLS socket that is closed where the other end was lost before the handshake. CPython leaves it open."""
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
-        """What has come. Raises `OSError`: nothing can come any more."""
+        """Receive bytes. Raises `OSError`: the connection was lost."""
         try:
             return super().recv(buflen, flags)
         except ConnectionError:

@@ -152,7 +152,7 @@ class Opened(NamedTuple):
     failed: Mapping[bytes, ReportError]
 
     def without(self, are_shares: Sequence[bool]) -> Opened:
-        """What is left where some reports are none."""
+        """Return this upload without the reports that are no shares of the task."""
         if all(are_shares):
             return self
         wrong = [each[1].id for each, right in zip(self.kept, are_shares, strict=True) if not right]
