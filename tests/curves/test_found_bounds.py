@@ -69,10 +69,16 @@ RECORDS: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
 }
 
 
-@pytest.mark.parametrize("law", RECORDS)
+@pytest.mark.parametrize(
+    "law",
+    [
+        each if each in {"long tail", "zero-inflated"} else pytest.param(each, marks=pytest.mark.reproduction)
+        for each in RECORDS
+    ],
+)
 def test_intervals_are_of_clamped_values_and_a_note_says_so(law: str) -> None:
     held, halves, errors = np.zeros(2), [], []
-    for seed in range(40):
+    for seed in range(24):
         values = RECORDS[law](np.random.default_rng(seed))
         found = dp.mean(values, bounds="auto", epsilon=1, adjacency=dp.ADD_REMOVE)
         clamped = float(np.clip(values, found.lower, found.upper).mean())
@@ -83,6 +89,6 @@ def test_intervals_are_of_clamped_values_and_a_note_says_so(law: str) -> None:
         if law == "long tail":
             assert "numbers and their intervals are of the clamped values" in found.notes[-1]
     if law == "long tail":
-        assert held[0] < 30  # if the mean itself were in it too, the note would say too much
-    assert held[1] > 20  # at 85% each, fewer come with a chance of 2e-7
+        assert held[0] < 20  # if the mean itself were in it too, the note would say too much
+    assert held[1] > 10  # at 85% each, fewer come with a chance of 1.3e-6
     assert np.mean(halves) < 6 * np.mean(errors)  # of Laplace noise it is 2.3, of normal noise 2.1
