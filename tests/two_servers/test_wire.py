@@ -18,6 +18,7 @@ from wire_vectors import QUESTIONS, SLOTS, VECTORS, bytes_of, fixed, task_of, wr
 from dpcurves.laws import IntervalSums
 from dpcurves_parties.crypto import checked_values
 from dpcurves_parties.serving.two_servers.report_set import OVERHEAD, ClosingMessage, packed_batch, unpacked_batch
+from dpcurves_parties.shares.function_shares import Owners
 from dpcurves_parties.shares.shared_records import CheckedEncoding
 from dpcurves_parties.shares.task import Task
 
@@ -67,12 +68,12 @@ def test_shares_are_those_of_the_tree(name: str) -> None:
     keys = task_keys(bytes.fromhex(read["task"]))
     for report in read["reports"]:
         first, second = (int.from_bytes(bytes.fromhex(seed), "little") for seed in report["seeds"])
-        if name != "checked":
+        if task.owners is Owners.UNCHECKED:
             tree = Textbook(keys, task.bits, 64)
             half = tree.record(tree.generate(report["slot"], first, second), first)[:-16]
         else:
             half = TextbookChecked(keys, task.bits, 64).checked_record(report["slot"], first, second)
-        malformed = name == "checked" and report is read["reports"][-1]
+        malformed = task.owners is Owners.CHECKED and report is read["reports"][-1]
         assert (half.hex() == report["public"][: 2 * len(half)]) != malformed
         assert len(report["public"]) == 2 * len(half) + 16 * len(task.proofs)
 
@@ -98,32 +99,38 @@ def test_closing_names_the_set_and_both_commitments(name: str) -> None:
             assert message["nonce"] != asked["nonce"]
 
 
-def test_proofs_of_halves_are_those_of_the_page() -> None:
+@pytest.mark.parametrize("name", ["proved", "edges"])
+def test_proofs_of_halves_are_those_of_the_page(name: str) -> None:
     """Words of reports, the sums that servers add to a half, and the equation of the analyst; numbers by hand."""
-    read, task = vectors("proved"), task_of("proved")
+    read, task = vectors(name), task_of(name)
     key = book.derived(bytes.fromhex(read["proofs"]["secret"]), "proofs for analyst 0").hex()
     assert key == read["proofs"]["key"]
     stored = json.loads(read["document"])["proofs"]
     assert stored == [sha256(f"dpcurves proof key\n{key}".encode()).hexdigest()]
-    law = task.plan((), 1).law.required(IntervalSums)
-    r = book.coefficients(key, task.hash, law.size)
+    size = task.plan(task.proved_at, 1).law.size
+    r = book.coefficients(key, task.hash, size)
 
     def adds(slot: int) -> list[int]:
         """Numbers 1 where an interval has the slot; of the missing, taken off their public number, 0 or -1."""
+        if task.proved_at:
+            return [int(slot < edge) for edge in task.proved_at]
+        law = task.plan((), 1).law.required(IntervalSums)
         ends = [[*tier.starts, law.cells] for tier in law.levels]
         inside = [int(low <= slot < high) for each in ends for low, high in pairwise(each)]
         return [*inside, -int(slot < law.cells)] if law.missing else inside
 
     masks = [
-        [book.mask(task.hash, bytes.fromhex(seed), law.size + 1) for seed in report["seeds"]]
+        [book.mask(task.hash, bytes.fromhex(seed), size + 1) for seed in report["seeds"]]
         for report in read["reports"]
     ]
     words = [int.from_bytes(bytes.fromhex(report["public"][-16:]), "little") for report in read["reports"]]
     assert words == [book.word(adds(slot), r, both) for slot, both in zip(SLOTS, masks, strict=True)]
-    halves, size = [half["numbers"] for half in read["halves"]], law.size
+    halves = [half["numbers"] for half in read["halves"]]
+    counting = len(SLOTS) - read["halves"][0]["dropped"]
+    assert counting == len(SLOTS) - (task.owners is Owners.CHECKED)
     for party, half in enumerate(halves):
         assert len(half) == 2 * size + 1
-        expected = sum(both[party][size] for both in masks) + (sum(words) if party == 0 else 0)
+        expected = sum(both[party][size] for both in masks[:counting]) + (sum(words[:counting]) if party == 0 else 0)
         assert half[-1] == expected % book.PRIME
         assert read["halves"][party]["bound"] == [book.hash_of_noise(each[size:-1]) for each in halves]
     answer = [(first + second + 2**63) % 2**64 - 2**63 for first, second in zip(*halves, strict=True)][:size]

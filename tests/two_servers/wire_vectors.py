@@ -42,7 +42,7 @@ from dpcurves_parties.shares.task import Counted, Task
 VECTORS = Path(__file__).parent / "vectors"
 SLOTS = [2, 0, 9, 5, 10]
 """Slots of the records; 10 is that of the missing. The last report is malformed where reports are checked."""
-QUESTIONS = {"plain": [], "checked": [3, 7], "proved": []}
+QUESTIONS = {"plain": [], "checked": [3, 7], "proved": [], "edges": [4, 8, 10]}
 
 
 def fixed(name: str, size: int = 32) -> bytes:
@@ -60,7 +60,7 @@ TOKENS = {role: fixed(f"token of {role.bearer}").hex() for role in Role}
 def task_of(name: str) -> Task:
     """The task of a vector: `plain` counts all cells of reports that are believed, `checked` below thresholds.
 
-    `proved` counts all cells, and servers prove their halves.
+    `proved` counts all cells, `edges` below thresholds of reports that are checked: servers prove their halves.
     """
     first, second = (
         Server(f"https://server-{party}.example:8701", book.public(key).hex(), f"certificate of server {party}\n")
@@ -69,11 +69,12 @@ def task_of(name: str) -> Task:
     tokens = {role: (book.ticket_hash(token),) for role, token in TOKENS.items()}
     owners, counted = {
         "plain": (Owners.UNCHECKED, Counted.CELLS), "checked": (Owners.CHECKED, Counted.PREFIXES),
-        "proved": (Owners.UNCHECKED, Counted.CELLS),
+        "proved": (Owners.UNCHECKED, Counted.CELLS), "edges": (Owners.CHECKED, Counted.PREFIXES),
     }[name]  # fmt: skip
     return Task(
         name, "x", Grid(0, 1, cells=10), None, PrivacyLoss.pure(1), len(SLOTS), (first, second), tokens,
-        owners=owners, counted=counted, proofs=PROOFS.hashes if name == "proved" else (),
+        owners=owners, counted=counted, proofs=PROOFS.hashes if name in ("proved", "edges") else (),
+        proved_at=tuple(QUESTIONS[name]) if name == "edges" else (),
     )  # fmt: skip
 
 
