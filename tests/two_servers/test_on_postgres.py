@@ -9,10 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from federation import GRID, Federation, values
+from sqlalchemy import create_engine
 
 from dpcurves.curves import CdfQuestion
 from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
+from dpcurves_parties.serving.two_servers.report_set import Earlier
+from dpcurves_parties.serving.two_servers.store import REPORTS, Offer, Store, Stored
 from dpcurves_parties.shares import ProtocolAborted
 from dpcurves_parties.shares.function_shares import Owners
 
@@ -61,3 +64,30 @@ def test_servers_on_postgres_answer_alike_after_they_were_killed_and_charge_once
             assert ledger.statement(task.dataset).spent.digits == "10"
     for party in (0, 1):
         assert all("listens at" in line for line in pair.log(party).splitlines())
+
+
+def test_reports_are_found_by_their_ids_before_postgres_gathers_statistics_itself(
+    new_database: Callable[[], str],
+) -> None:
+    """Without statistics, each upload read all reports of its task."""
+    url, task = new_database(), "ab" * 32
+    store = Store(url)
+    store.begin(task)
+
+    def upload(owners: range) -> None:
+        offers = [
+            Offer(one, bytes(32), Earlier.STAYS, [Stored(one.to_bytes(16), bytes(32), bytes(32), bytes(300))])
+            for one in owners
+        ]
+        assert store.add_each(task, 1, offers) == [1] * len(owners)
+
+    for first in range(1, 8_001, 1_000):
+        upload(range(first, first + 1_000))
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        ids = ", ".join(f"'\\x{one.to_bytes(16).hex()}'" for one in range(1, 201))
+        asked = f"EXPLAIN SELECT id, owner FROM {REPORTS.name} WHERE task = '{task}' AND id IN ({ids})"
+        plan = " ".join(connection.exec_driver_sql(asked).scalars())
+    engine.dispose()
+    assert "Index Cond" in plan
+    assert "Filter" not in plan, plan

@@ -120,8 +120,7 @@ def test_proofs_of_halves_are_those_of_the_page(name: str) -> None:
         return [*inside, -int(slot < law.cells)] if law.missing else inside
 
     masks = [
-        [book.mask(task.hash, bytes.fromhex(seed), size + 1) for seed in report["seeds"]]
-        for report in read["reports"]
+        [book.mask(task.hash, bytes.fromhex(seed), size + 1) for seed in report["seeds"]] for report in read["reports"]
     ]
     words = [int.from_bytes(bytes.fromhex(report["public"][-16:]), "little") for report in read["reports"]]
     assert words == [book.word(adds(slot), r, both) for slot, both in zip(SLOTS, masks, strict=True)]

@@ -178,6 +178,7 @@ class Store:
         self._database = ServerDatabase(url, who, METADATA)
         weight = lambda upload: len(upload.offer.reports)  # noqa: E731
         self._uploads = GroupCommit(self._add_all, weight, MOST_REPORTS, self._database.rest)
+        self._added, self._analyzed_at = 0, FIRST_ANALYZED
 
     def begin(self, task: str) -> None:
         """Create the row of a task, if it is new."""
@@ -220,7 +221,12 @@ class Store:
                     outcomes += _refused_in(state, together) or _added(connection, task, together)
             return outcomes
 
-        return self._database.write_often(work)
+        outcomes = self._database.write_often(work)
+        self._added += sum(each for each in outcomes if isinstance(each, int))
+        if self._added >= self._analyzed_at:
+            self._analyzed_at = 10 * self._added
+            self._database.write_often(_analyze)
+        return outcomes
 
     def checksum(self, task: str) -> bytes:
         """Exclusive or of the hashes of all reports' ids, as the DAP draft compares batches."""
@@ -428,6 +434,17 @@ _KNOWN = select(REPORTS.c.id, REPORTS.c.owner).where(
 )
 _KEEP, _BIND = insert(REPORTS), insert(CONTRIBUTIONS)
 _MORE = update(TASKS).where(TASKS.c.task == _OF).values(reports=TASKS.c.reports + sql.bindparam("more"))
+
+
+FIRST_ANALYZED = 1_000
+"""Reports after which a PostgreSQL server's planner is given statistics, which it may have of no table yet."""
+
+
+def _analyze(connection: Connection) -> None:
+    """Let PostgreSQL know that most reports are of one task. (Else it reads all of the task's to find some by ids.)"""
+    if connection.dialect.name == "postgresql":
+        for table in (REPORTS, CONTRIBUTIONS):
+            connection.exec_driver_sql(f"ANALYZE {table.name}")
 
 
 def _is_alone(upload: Upload) -> int:
