@@ -11,7 +11,7 @@ import numpy as np
 from ..arguments import require_kind
 from ..conversation import ALL, Anywhere, Counted, Needs, PrivacyStatement, Setting, needed
 from ..display import numeral
-from ..display.numerals import dated
+from ..display.numerals import dated, is_dated
 from ..strategies.found_range import FEWEST_TURNS, FIRST, MOST_TURNS
 from .by_category import axis_label, in_words
 from .cdf import CDF
@@ -150,10 +150,15 @@ def note_on_range(curve: CDF, label: str = "") -> str:
     low, high = (int(each) - 1 for each in (bounds[fine[0]], bounds[fine[-1] + 1]))
     low, high = max(low, 0), min(high, grid.cells)
     edges = grid.edge(np.array([low, high])).tolist()
-    ends = " to ".join(dated(edge, label) or numeral(edge) for edge in edges)
+    ends = " to ".join(dated(edge, label) or _beyond_calendars(edge, label) for edge in edges)
     below, above = curve.count * curve.y[low], curve.count * (1 - curve.y[high])
     sides = f"about {numeral(round(below))} records lie below and {numeral(round(above))} above"
-    return f"the range, {ends}, was chosen by noisy counts; {sides}, in cells as wide as decades or wider"
+    return f"the range, {ends}, was chosen by noisy counts; {sides}, in cells that span a power of ten or more"
+
+
+def _beyond_calendars(value: float, label: str) -> str:
+    """The text of a number that is no date; of a column of dates, that it is before or after all of them."""
+    return ("year 1" if value < 0 else "year 9999") if is_dated(label) else numeral(value)
 
 
 def note_on_looks(setting: Setting) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
 from io import StringIO
+from math import floor
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
@@ -284,12 +285,13 @@ def shades_of(ax: Axes) -> str:
 
 
 def covering(level: float, what: str, whom: str) -> str:
-    """The words for a band or for intervals in a legend, a table or an HTML summary.
+    """The words for a band or for intervals in a legend, a table or an HTML summary; its level rounded down.
 
-    >>> covering(0.95, "band", RECORDS)
-    '95% band for these records'
+    >>> covering(0.95, "band", RECORDS), covering(0.95 ** (1 / 4), "band", RECORDS)
+    ('95% band for these records', '98.72% band for these records')
     """
-    return f"{100 * level:.6g}% {what} {whom}"
+    percent = floor(1e4 * level + 1e-6) / 100 if level < 0.9999 else 100 * level
+    return f"{percent:.6g}% {what} {whom}"
 
 
 def once(ax: Axes, words: str) -> str:
