@@ -17,6 +17,7 @@ from . import display
 from .arguments import Refused, require_kind
 from .conversation import ELSEWHERE, OPEN, PrivacyStatement
 from .curves.result import Released, curve_from_json
+from .privacy.adjacency import records_in_words
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 PAGE, WORDS, METHODS, CITATION, SUMS = "index.html", "PRIVACY.txt", "METHODS.txt", "CITATION.cff", "SHA256SUMS"
@@ -184,7 +185,8 @@ def meaning(privacy: PrivacyStatement) -> str:
         "This holds whatever else a reader of the results knows, now or later.",
     ]
     if privacy.unit:
-        lines.append(f"Of one {privacy.unit} at most {privacy.rows_per_unit} records were used.")
+        used = "was" if privacy.rows_per_unit == 1 else "were"
+        lines.append(f"At most {records_in_words(privacy.rows_per_unit)} of one {privacy.unit} {used} used.")
     if privacy.model:
         lines.append(f"Model: {privacy.model}.")
     if privacy.seeded:

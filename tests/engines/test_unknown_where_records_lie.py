@@ -65,7 +65,7 @@ def test_a_bound_of_rows_is_found_and_all_turns_see_one_state(tables: tuple[Any,
     question = dp.HistogramQuestion("wage", dp.Grid(0, 100_000, cells=4))
     here, there = (asked(table, question, LOSS, adjacency=adjacency, unit="who") for table in tables)
     assert here == there
-    assert any("records of each who are used" in note for note in here[1])
+    assert any("of each who" in note for note in here[1])
 
 
 @pytest.mark.parametrize(

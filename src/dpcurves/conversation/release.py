@@ -18,6 +18,7 @@ from ..arrays import FloatArray
 from ..laws import IntervalSums, Law, Noise, NoisySums, PathSums, Tier, law_from_json, read_in_cells
 from ..ledger import Allotment
 from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
+from ..privacy.adjacency import records_in_words
 from ..queries import Query
 
 # Fingerprints of public facts, as ledgers and stores keep them: canonical JSON of named fields, with a version.
@@ -478,4 +479,4 @@ class PrivacyStatement:
         """The protected unit, in words."""
         if not self.unit:
             return "each record"
-        return f"each {self.unit} (at most {self.rows_per_unit} records)"
+        return f"each {self.unit} (at most {records_in_words(self.rows_per_unit)})"

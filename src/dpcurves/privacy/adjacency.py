@@ -54,6 +54,15 @@ class Unit:
 EACH_RECORD = Unit(column="", records=1)
 
 
+def records_in_words(number: int) -> str:
+    """A number of records, with its noun.
+
+    >>> records_in_words(1), records_in_words(2_000)
+    ('1 record', '2,000 records')
+    """
+    return f"{number:,} record{'s' * (number != 1)}"
+
+
 @dataclass(frozen=True, slots=True)
 class AddRemove:
     """Neighbouring tables differ by one unit, added or removed. The number of units is private: no field has it."""

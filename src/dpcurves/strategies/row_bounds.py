@@ -17,6 +17,7 @@ from ..conversation import Plan, Release
 from ..data import Axis, Grid
 from ..laws import Family, IntervalSums, Noise
 from ..privacy import AnyRows
+from ..privacy.adjacency import records_in_words
 from ..queries import CountQuery, PartitionQuery, Read, SizedUnitsQuery, SumQuery, UnitSizesQuery
 from ..queries.query import MOST_DOUBLINGS
 
@@ -196,8 +197,9 @@ class RowBound:
     def note(self, column: str) -> str:
         """The bound in a line."""
         low, high = self.interval
+        used = f"{records_in_words(self.rows)} of each {column} {'is' if self.rows == 1 else 'are'} used"
         return (
-            f"at most {self.rows:,} records of each {column} are used, as noisy counts of {column} by their records, "
+            f"at most {used}, as noisy counts of {column} by their records, "
             f"for {self.share} of the loss, chose; they leave out about {self.left:.1%} of the records (at 95%: at "
             f"least {low:.1%}, and at most {high:.1%} if none has more than {self.most:,})"
         )
