@@ -14,8 +14,9 @@ each piece took: begun again, it goes on, also where it was stopped. At the end 
 
 With a number above 0 in `--stored`, uploads alone are measured, while so many reports of as many other owners lie in
 both stores. With `--memory`, so many reports are put into both stores directly, and closing, the first answer and the
-resident memory of server 0 are measured: reports held in memory, and in jobs on disk. The defaults take about half a
-minute. Nothing is asserted.
+resident memory of server 0 are measured: reports held in memory, and in jobs on disk. `--floor` measures what no
+program saves: the handshake of an owner's connection at both ends, two seals and what opens them, in one process
+without a socket. The defaults take about half a minute. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -27,15 +28,16 @@ import os
 import secrets
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from math import inf
 from multiprocessing import get_context
 from pathlib import Path
-from ssl import SSLContext
+from ssl import MemoryBIO, SSLContext, SSLSocket, SSLWantReadError
 from time import perf_counter, process_time, time
 from typing import Any, NamedTuple
 
@@ -49,9 +51,11 @@ from dpcurves.curves import CdfQuestion
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
 from dpcurves_parties.serving.channel import Channel, trusting
+from dpcurves_parties.serving.identity import CERTIFICATE, PROOF, Identity
+from dpcurves_parties.serving.server import proving
 from dpcurves_parties.serving.task_document import Role, Ticket, hash_of
 from dpcurves_parties.serving.two_servers.owner import Contribution, close
-from dpcurves_parties.serving.two_servers.report_set import ID, NAME, Earlier, digest_of, whole
+from dpcurves_parties.serving.two_servers.report_set import ID, NAME, Earlier, digest_of, opened, sealed, whole
 from dpcurves_parties.serving.two_servers.store import Offer, Store, Stored
 from dpcurves_parties.shares import Task
 from dpcurves_parties.shares.analyst import Analyst
@@ -76,9 +80,13 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=4096)
     parser.add_argument("--stored", default="0", help="reports of others in both stores: numbers with commas")
     parser.add_argument("--memory", help="measure memory with so many reports: numbers with commas")
+    parser.add_argument("--floor", action="store_true", help="measure a connection's handshake and two seals alone")
     parser.add_argument("--workers", default="", help="who evaluates jobs, as for `dpcurves aggregator`")
     arguments = parser.parse_args()
     grid = dp.Grid(0, 1, cells=arguments.cells)
+    if arguments.floor:
+        Console().print(floor(arguments.owners))
+        return
     if arguments.memory:
         Console().print(memory([int(number) for number in arguments.memory.split(",")], grid, arguments.workers))
         return
@@ -88,6 +96,42 @@ def main() -> None:
             folder = Path(arguments.resume or name)
             run = Run(folder, arguments.owners, stored, grid, arguments.road, arguments.workers)
             Console().print(run.go_on(until))
+
+
+def floor(owners: int) -> Table:
+    """Processor time of a handshake at both ends, of two seals, and of what opens them."""
+    spent = dict.fromkeys(("handshake, owner", "handshake, server", "two seals", "opening both"), 0.0)
+
+    def timed(what: str, work: Callable[[], Any]) -> Any:
+        start = process_time()
+        try:
+            return work()
+        finally:
+            spent[what] += process_time() - start
+
+    with tempfile.TemporaryDirectory() as name:
+        identity = Identity.found(Path(name) / "a0", "https://127.0.0.1:8701")
+        at_server = proving(identity.folder / CERTIFICATE, identity.folder / PROOF, ())
+    at_owner, key = trusting(identity.public.certificate), identity.sealing.public_key()
+    for context in (at_owner, at_server):
+        context.sslsocket_class = SSLSocket
+    for _ in range(owners):
+        there, back = MemoryBIO(), MemoryBIO()
+        asks = partial(at_owner.wrap_bio, back, there, server_hostname="127.0.0.1")
+        told = partial(at_server.wrap_bio, there, back, server_side=True)
+        ends = {what: timed(what, end) for what, end in (("handshake, owner", asks), ("handshake, server", told))}
+        while ends:
+            for what, end in tuple(ends.items()):
+                with suppress(SSLWantReadError):
+                    timed(what, end.do_handshake)
+                    del ends[what]
+        for _ in (0, 1):
+            message = timed("two seals", partial(sealed, bytes(300), key, b"place"))
+            timed("opening both", partial(opened, message, identity.sealing, b"place"))
+    table = Table("part", "ms an owner", "minutes of a million", title="what no program saves")
+    for what, seconds in {**spent, "all of it": sum(spent.values())}.items():
+        table.add_row(what, f"{1e3 * seconds / owners:.3f}", f"{MILLION * seconds / owners / 60:.1f}")
+    return table
 
 
 def at(clock: str) -> float:
