@@ -365,7 +365,9 @@ class Evidence:
         """
         try:
             return cls._read(stored)
-        except (KeyError, TypeError, AttributeError, ZeroDivisionError):
+        except Refused:
+            raise
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
             raise Refused("evidence", "the stored release is damaged or of another kind") from None
 
     @classmethod

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from ..arguments import Refused, require_kind, shown
+from ..codec import STORED
 from ..conversation import Needs, PrivacyStatement, Release, Setting
 from ..data import Axis, Categories, Category, Grid, Outside, Spacing, Values, category
 from ..privacy import PrivacyLoss
@@ -221,6 +222,9 @@ def grid_from_json(stored: Mapping[str, Any]) -> Grid:
         return grid.with_outside(outside)
     except (KeyError, TypeError):
         raise Refused("grid", "the stored grid is damaged") from None
+
+
+STORED.add(Grid, grid_to_json, grid_from_json)
 
 
 def written_grid(grid: Grid) -> dict[str, object]:
