@@ -259,7 +259,7 @@ class Consistent(Joined):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Self:
-        question = opened.evidence["question"]
+        question = opened.question
         with damage_refused():
             tables = {
                 (each if isinstance(each, str) else each["name"]): _read(opened, each) for each in question["tables"]

@@ -247,13 +247,13 @@ def declared_values(grid: Grid) -> dict[str, object]:
     return {"values": list(grid.declared)} if isinstance(grid, Values) else {}
 
 
-def read_cells(question: Mapping[str, Any], edges: Sequence[float]) -> Grid:
-    """The inverse of `written_cells`, with the edges that were written beside.
+def read_cells(question: Mapping[str, Any], edges: Sequence[float], outside: Outside | None = None) -> Grid:
+    """The inverse of `written_cells`, with edges that were written beside, and `outside` where that is always the same.
 
     Raises:
         ValueError: they are not those of the declared values.
     """
-    outside = Outside[question["outside"]]
+    outside = Outside[question["outside"]] if outside is None else outside
     if "values" not in question:
         return Grid.from_edges(edges, outside=outside)
     grid = grid_from_json({"values": question["values"], "outside": outside.name})

@@ -217,8 +217,7 @@ class Summary(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Summary:
-        question = opened.evidence["question"]
-        turns = tuple(Evidence.from_json(release) for release in opened.evidence["releases"])
+        question, turns = opened.question, opened.turns
         statistic = question.get("statistic", MEAN)
         if statistic not in READ.get(len(turns), ()):
             raise Refused(
