@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Pictures of judged models: forest plots of numbers and of gaps.
-
-
 ROOM = 0.06
 HEAD, ROW = 1.7, 0.26
 LONGEST = 48

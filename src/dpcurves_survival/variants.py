@@ -324,9 +324,6 @@ class DelayedEntryQuestion:
         return in_words(f"survival by {self.event} from {self.entry}", self.time, self.by)
 
 
-# Survival where no horizon is known: looks for the range of times, and then a count on a grid within it.
-
-
 CELLS = 128
 """About how many cells the grid has."""
 

@@ -889,9 +889,6 @@ class ScoreOptions(TwoClasses):
     model: str = option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
 
 
-# Options for survey weights.
-
-
 @dataclass(frozen=True)
 class Weighing(Asked):
     """Options for a column of survey weights and its public cap."""

@@ -123,10 +123,6 @@ def _stored(kind: type) -> str:
     return STORED.get(kind.__qualname__, kind.__qualname__)
 
 
-# Steps, plans and releases: what is asked, at which loss and error, and the noisy integers that curves are read
-# from.
-
-
 # A turn of a question, and the facts that are public before the first turn.
 
 

@@ -159,9 +159,6 @@ def named(key: Key) -> str:
     return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
-# The positive and the negative value of a label column: a public choice.
-
-
 _OPPOSITES: dict[Category, Category] = {1: 0, 0: 1, -1: 1}
 
 

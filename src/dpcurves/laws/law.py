@@ -22,9 +22,6 @@ from ..codec import STORED
 from ..privacy import PrivacyLoss
 from ..queries.query import Places
 
-# Noise laws: integer noise around zero, the interface of all laws, and reading a law from JSON by its key.
-
-
 # Integer noise around zero: its law, its variance, and draws of it for simulation.
 
 

@@ -15,9 +15,6 @@ from ..arrays import FloatArray, IntArray
 from ..codec import STORED
 from .law import CountLaw, Law, Noise, NoisySums, Part, draw
 
-# Counts of records in the first cells of a grid, each with the noise of the dyadic blocks on its path.
-
-
 Block = tuple[int, int]
 """Its level l and its number j: it holds the places ``j * 2**l, ..., (j + 1) * 2**l - 1``."""
 

@@ -20,9 +20,6 @@ from ...privacy import Unit
 from ...queries.weighed import WeighedQuery
 from ..source import Column, Kind
 
-# The interface of engines, tables that stay in their engine, and the pieces between bounds that an engine counts.
-
-
 # The interface of engines. One conformance suite holds all of them to the same cells.
 
 
