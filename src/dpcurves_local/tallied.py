@@ -14,15 +14,7 @@ from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.codec import STORED
 from dpcurves.laws.interval_sums import IntervalSums, Tier
-from dpcurves.laws.law import (
-    VALUES_AT_ONCE,
-    Answered,
-    Family,
-    Noise,
-    NoisySums,
-    Part,
-    over,
-)
+from dpcurves.laws.law import VALUES_AT_ONCE, Answered, Family, Noise, NoisySums, Part, over
 from dpcurves.queries.query import Places, laid_out
 
 # The law of randomised reports about one tiling: public chances of the answers that a report supports.

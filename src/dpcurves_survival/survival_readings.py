@@ -500,12 +500,7 @@ class SurvivalNumbers(Joined):
     SIZE = (7.4, 4.6)
 
     def __init__(
-        self,
-        curves: Any,
-        *,
-        until: float | None = None,
-        at: Sequence[float] = (),
-        since: float | None = None,
+        self, curves: Any, *, until: float | None = None, at: Sequence[float] = (), since: float | None = None
     ) -> None:
         named = getattr(curves, "named", str)
         given = curves if isinstance(curves, Mapping) else {"all": curves}

@@ -266,7 +266,7 @@ OWN = Provided(
             "Privacy budgets, and what was spent of them.",
             LEDGER_COMMANDS,
             groups={"allowance": Group("What projects and analysts may spend of a budget.", ALLOWANCE_COMMANDS)},
-        ),
+        )
     },
 )
 """Commands of the core."""

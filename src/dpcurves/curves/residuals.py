@@ -497,12 +497,7 @@ class BinnedResiduals(OfGroups):
         return residual_envelope(self.groups.released, *self.groups.draws(generator), level)
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = LEVEL,
-        name: str | None = None,
-        style: str | None = None,
+        self, ax: Axes | None = None, *, level: float | None = LEVEL, name: str | None = None, style: str | None = None
     ) -> Axes:
         """Draw mean residuals against mean predictions, inside their envelope (`level=None`: without one)."""
         shades = []

@@ -224,8 +224,7 @@ class VerifyQuestion:
         wanted = (self.coefficient, self.level)
         if wanted not in found:
             raise Refused(
-                "coefficient",
-                f"one of {', '.join(map(_named, found))} is needed, got {shown(self.coefficient)}",
+                "coefficient", f"one of {', '.join(map(_named, found))} is needed, got {shown(self.coefficient)}"
             )
         return found.index(wanted)
 
