@@ -110,7 +110,11 @@ def _without_grid() -> list[str]:
 
 
 def columns_written(columns: Sequence[Ranged | Categories]) -> list[dict[str, Any]]:
-    """Write declared columns as questions write them."""
+    """Write declared columns as questions write them.
+
+    >>> columns_written([Ranged("age", 0, 90), Categories("sex", ("f", "m"))])[0]
+    {'column': 'age', 'lower': 0.0, 'upper': 90.0}
+    """
     return [ASKED.write(each) for each in columns]
 
 
