@@ -351,9 +351,6 @@ def killed(question: Any, loss: PrivacyLoss, neighbours: Neighbours, lives: int 
     return KilledDoor(session, lives)
 
 
-# Questions by the names of their commands.
-
-
 def asked(name: str) -> Asked:
     """The question of a command.
 

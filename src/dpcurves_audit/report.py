@@ -188,10 +188,7 @@ class Report:
     def __str__(self) -> str:
         lines = [self.verdict] if self.flagged else [f"{NO_PROOF} {self.could_see}", self.verdict]
         if self.event:
-            lines += [
-                f"pair: {self.pair} ({self.adjacency})",
-                f"event: {self.event}; {self.counted}",
-            ]
+            lines += [f"pair: {self.pair} ({self.adjacency})", f"event: {self.event}; {self.counted}"]
         if self.again is not None:
             lines.append(f"once more, on other samples: {self.word} is at least {self.again:.4g}")
         lines += [f"{each.name}: {each.words}" for each in self.findings]

@@ -85,11 +85,7 @@ class _Read(NamedTuple):
     def of(cls, column: Column, name: str, oid: int) -> _Read:
         # A number that is a unit must not be rounded, nor be written in two ways.
         if oid == NUMERIC:
-            return cls(
-                wide_numbers(column.name),
-                BYTES,
-                _bytes(f"trim_scale({name})::text", f"{name} <> 'NaN'"),
-            )
+            return cls(wide_numbers(column.name), BYTES, _bytes(f"trim_scale({name})::text", f"{name} <> 'NaN'"))
         if column.kind is Kind.NUMBERS:
             held = DataType.bool() if oid == BOOLEAN else DataType.int64() if oid in WHOLE else DataType.float64()
             return cls(column_of(column.name, held), held, name)

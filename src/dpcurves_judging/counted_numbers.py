@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Pictures of judged models: forest plots of numbers and of gaps.
-
-
 ROOM = 0.06
 HEAD, ROW = 1.7, 0.26
 LONGEST = 48
@@ -242,8 +239,8 @@ class CountedNumbers(Covered):
     def _opened(cls, opened: display.Opened) -> Self:
         from dpcurves.curves.question_json import question_from_json
 
-        question = question_from_json(opened.evidence["question"]["asked"])
-        evidence = tuple(Evidence.from_json(each) for each in opened.evidence["releases"])
+        question = question_from_json(opened.question["asked"])
+        evidence = opened.turns
         if [each.sums.rows * each.sums.cells for each in evidence] != [prod(shape) for shape in question.shapes()]:
             raise Refused("curve.evidence.releases", "counts of each cell of the question's tables are needed")
         return cls(question, evidence, opened.privacy)

@@ -256,7 +256,7 @@ class GroupRates(ScoresByCategory):
     @classmethod
     def _read(cls, opened: display.Opened, kind: type[Any] | None) -> Self:
         found = super()._read(opened, kind)
-        return cls(found.columns, dict(found), float(opened.evidence["question"]["threshold"]))
+        return cls(found.columns, dict(found), float(opened.question["threshold"]))
 
 
 class CurvesAtOnce(ByCategory[Covered]):

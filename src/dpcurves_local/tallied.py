@@ -12,23 +12,13 @@ import numpy as np
 
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray, IntArray
+from dpcurves.codec import STORED
 from dpcurves.laws.interval_sums import IntervalSums, Tier
-from dpcurves.laws.law import (
-    VALUES_AT_ONCE,
-    Answered,
-    Family,
-    Noise,
-    NoisySums,
-    Part,
-    over,
-    starts_from_json,
-    starts_to_json,
-)
-from dpcurves.queries.query import laid_out
+from dpcurves.laws.law import VALUES_AT_ONCE, Answered, Family, Noise, NoisySums, Part, over
+from dpcurves.queries.query import Places, laid_out
 
 # The law of randomised reports about one tiling: public chances of the answers that a report supports.
 MOST_REPORTS = 2**50
-_CHANCES = ("own", "other", "own_and_other", "two_others")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +38,7 @@ class Responses:
         ValueError: there is a negative number of reports, or these are no chances that tell answers apart.
     """
 
-    starts: range | tuple[int, ...]
+    starts: Places
     reports: int
     randomiser: str
     own: Fraction
@@ -103,22 +93,6 @@ class Responses:
         counts = (tallies - self.offset) / float(self.gain)
         common, with_own = (float(self.scatter(share, together=True)) for share in (0.0, 1.0))
         return Answered(counts + (self.reports - counts.sum()) / len(counts), common, with_own - common)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain objects."""
-        chances = {name: str(getattr(self, name)) for name in _CHANCES}
-        return {
-            "starts": starts_to_json(self.starts),
-            "reports": self.reports,
-            "randomiser": self.randomiser,
-            **chances,
-        }
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`."""
-        chances = (Fraction(stored[name]) for name in _CHANCES)
-        return cls(starts_from_json(stored["starts"]), int(stored["reports"]), str(stored["randomiser"]), *chances)
 
 
 @lru_cache(maxsize=256)  # a pure function of public chances
@@ -504,12 +478,12 @@ class Tallied(NoisySums):
         return {**NoisySums.to_json(self, values, total), "missing": None}
 
     def _own_json(self) -> dict[str, Any]:
-        told = {"tallied": [level.to_json() for level in self.levels], "whole": self.whole}
+        told = {"tallied": STORED.write(self.levels), "whole": self.whole}
         return {**told, "about_all": True} if self.about_all else told
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        levels = tuple(Responses.from_json(level) for level in stored["tallied"])
+        levels = STORED.read(tuple[Responses, ...], stored["tallied"])
         rows, cells, whole = int(stored["rows"]), int(stored["cells"]), bool(stored["whole"])
         return cls(rows, cells, levels, whole, about_all=bool(stored.get("about_all", False)))
 

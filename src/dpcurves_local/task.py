@@ -15,6 +15,7 @@ import numpy as np
 
 from dpcurves.arguments import Refused, chosen, make_whole, require_kind, require_known
 from dpcurves.arrays import BoolArray, IntArray
+from dpcurves.codec import STORED
 from dpcurves.conversation import Plan, Release, Step, UnsupportedQuery
 from dpcurves.curves.pair_mean import ROUNDED
 from dpcurves.curves.question_json import question_from_json, question_to_json
@@ -185,6 +186,10 @@ class Task(Document):
     >>> len(task.randomize(41, person="anna"))
     54
     """
+
+    FIELDS: ClassVar[Mapping[str, str]] = {
+        name: name for name in ("people", "loss", "coins", "rounding", "invitations")
+    }
 
     question: Any
     loss: PrivacyLoss
@@ -405,14 +410,9 @@ class Task(Document):
 
     def to_json(self) -> str:
         """The document: its octets decide its hash."""
-        pure = self.loss.epsilon is not None
-        loss = {"epsilon": str(self.loss.epsilon)} if pure else {"rho": str(self.loss.rho)}
-        told = {"local_task": VERSION, "people": self.people, "loss": loss, "question": question_to_json(self.question)}
         aim = {} if self.aim is None else {"aim": self.aim.name.lower()}
-        coins = {} if self.coins is Coins.OWN else {"coins": str(self.coins)}
-        rounding = {} if self.rounding is Rounding.SIMPLE else {"rounding": str(self.rounding)}
-        invitations = {} if self.invitations is None else {"invitations": self.invitations}
-        return json.dumps({**told, **aim, **coins, **rounding, **invitations}, sort_keys=True)
+        told = {"local_task": VERSION, **STORED.written(self), "question": question_to_json(self.question), **aim}
+        return json.dumps(told, sort_keys=True)
 
 
 def _aim_of(word: object) -> Read | None:

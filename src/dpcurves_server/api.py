@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from dpcurves.conversation import Plan
+from dpcurves.curves.question_json import columns_written
 from dpcurves.ledger import AllowanceBalance, Balance, Remaining, Statement
 from dpcurves.ledger.account import Amount
 from dpcurves.privacy import PrivacyLoss
@@ -21,7 +22,6 @@ from dpcurves.shortcuts import loss_of
 from dpcurves_parties.serving.messages import ProtocolAborted
 
 from .datasets import Dataset
-from .declared_columns import columns_to_json
 from .front import OF_PICTURES, Gate
 from .projects import Project
 from .questions import Asked, Planned, as_seen_by, of_loss
@@ -46,7 +46,7 @@ def of_dataset(dataset: Dataset) -> dict[str, Any]:
     account = dataset.account
     return {
         "name": dataset.name, "version": dataset.version, "relation": dataset.relation.value,
-        "description": dataset.description, "columns": columns_to_json(dataset.columns), "units": dataset.units,
+        "description": dataset.description, "columns": columns_written(dataset.columns), "units": dataset.units,
         "adjacency": account.neighbours.value, "unit": account.unit.column or None,
         "rows_per_unit": account.unit.records or None, "account": account.dataset, "cap": of_amount(account.limit),
         "made_at": dataset.made_at,

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Row, insert, select
 
 from dpcurves.arguments import Named, Refused
+from dpcurves.curves.question_json import columns_written
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.ledger import Account, Balance, Event, Statement
 from dpcurves.ledger.account import require_name
 from dpcurves.privacy import Adjacency, AnyRows, Unit
 from dpcurves_parties.serving.messages import ProtocolAborted
 
-from .declared_columns import Declared, columns_from_json, columns_to_json
+from .declared_columns import Declared, columns_from_json
 from .store import DATASETS, Archive, now
 from .visitors import Right, Subject, Visitor, require, unknown
 
@@ -173,7 +174,7 @@ class Datasets:
         stored = json.dumps({"data": source.data, "table": source.table, "delimiter": source.delimiter})
         facts = {
             "name": name, "account": account.dataset, "relation": relation.name, "source": stored, "units": units,
-            "columns": json.dumps(columns_to_json(columns)), "description": description, "made_at": now(),
+            "columns": json.dumps(columns_written(columns)), "description": description, "made_at": now(),
         }  # fmt: skip
 
         def work(connection: Connection) -> Row[Any]:

@@ -27,17 +27,8 @@ Declared = Ranged | Categories
 MOST = 2000
 
 
-def columns_to_json(columns: Sequence[Declared]) -> list[dict[str, Any]]:
-    """Write columns as plain objects, as questions write theirs.
-
-    >>> columns_to_json([Ranged("age", 0, 90), Categories("sex", ("f", "m"))])[0]
-    {'column': 'age', 'lower': 0.0, 'upper': 90.0}
-    """
-    return columns_written(columns)
-
-
 def columns_from_json(stored: Any) -> tuple[Declared, ...]:
-    """The columns that were written by `columns_to_json`, or by hand.
+    """The columns that were written by `columns_written`, or by hand.
 
     Raises:
         ValueError: they are none, or too many, or two have one name; one line names what is wrong.
@@ -110,7 +101,7 @@ def packed(table: bytes, columns: Sequence[Declared]) -> bytes:
     if not _TURN.acquire(blocking=False):
         raise ProtocolAborted("synthetic", "another table is read just now; try again in a minute", 503)
     try:
-        return _read(json.dumps(columns_to_json(columns)).encode() + b"\n" + table)
+        return _read(json.dumps(columns_written(columns)).encode() + b"\n" + table)
     finally:
         _TURN.release()
 

@@ -185,9 +185,6 @@ def _tell(process: subprocess.Popen[str], line: str) -> None:
             process.stdin.flush()
 
 
-# The server as a process: its door over TLS, its workers, and the public clock.
-
-
 TURN = 0.0005
 """Seconds that a thread may go on while others wait: a page reads the database twenty times, and waits after each."""
 

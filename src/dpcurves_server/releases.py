@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from threading import BoundedSemaphore, Lock
 from typing import Any
@@ -49,8 +49,9 @@ def csv_of(curve: Any) -> str:
     table = nw.from_native(frame)
     texts = [name for name, kind in table.schema.items() if not kind.is_numeric() and kind != nw.Boolean]
     own = table.implementation
-    plain = [nw.new_series(name, _plain(table[name].to_list()), nw.String, backend=own) for name in texts]
-    return str(table.with_columns(*plain).rename({name: inert(name) for name in table.columns}).write_csv())
+    plain = {name: [None if each is None else inert(str(each)) for each in table[name].to_list()] for name in texts}
+    columns = [nw.new_series(name, each, nw.String, backend=own) for name, each in plain.items()]
+    return str(table.with_columns(*columns).rename({name: inert(name) for name in table.columns}).write_csv())
 
 
 def inert(text: str) -> str:
@@ -60,10 +61,6 @@ def inert(text: str) -> str:
     ("'=1+1", '-60', 'UA')
     """
     return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
-
-
-def _plain(values: Sequence[Any]) -> list[str | None]:
-    return [None if each is None else inert(str(each)) for each in values]
 
 
 # Answers, as those who may see them get them.

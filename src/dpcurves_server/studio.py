@@ -28,7 +28,7 @@ from pyarrow import parquet
 
 from dpcurves.arguments import Named
 from dpcurves.curves.comparison import MEASURES
-from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.curves.question_json import columns_written, question_from_json, question_to_json
 from dpcurves.curves.result import Covered, CurveWarning, curve_from_json
 from dpcurves.display import LANDSCAPE, headless_axes, numeral, svg_text
 from dpcurves.display.office import png
@@ -41,7 +41,7 @@ from dpcurves.session import Session
 from dpcurves.shortcuts import compare
 from dpcurves_parties.serving.messages import ProtocolAborted, leave_no_image
 
-from .declared_columns import columns_from_json, columns_to_json, dummy_table
+from .declared_columns import columns_from_json, dummy_table
 from .questions import Planned, columns_of, loss_from, of_loss
 from .releases import DRAWING, LEVEL, Answer, Releases, svg_of
 from .synthetic import Recent, Synthetic, rows_of
@@ -87,7 +87,7 @@ def of_sketch(planned: Planned) -> Facts:
     wanted = (each for plan in planned.plans for axis in plan.query.read_axes for each in columns_of(axis))
     return {
         "draw": SKETCH, "question": question_to_json(planned.question), "loss": of_loss(planned.loss),
-        "columns": columns_to_json(dataset.columns), "wanted": list(dict.fromkeys(wanted)),
+        "columns": columns_written(dataset.columns), "wanted": list(dict.fromkeys(wanted)),
         "cells": max(prod(plan.query.shape) for plan in planned.plans),
         "rows": rows_of(dataset), "is_counted": dataset.units is not None, "currency": account.currency.value,
         "adjacency": account.neighbours.value, "unit": account.unit.column,

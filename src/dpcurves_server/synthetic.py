@@ -21,9 +21,6 @@ from .declared_columns import MOST_ROWS, USUAL_ROWS, dummy_table, packed
 from .store import SYNTHETIC, Archive, now
 from .visitors import Right, Subject, Visitor, require
 
-# A bounded cache of recent results, by short keys: the least recently used one goes first.
-
-
 Result = TypeVar("Result")
 
 

@@ -16,6 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from dpcurves.arguments import Named, ProtocolAborted, Refused
+from dpcurves.codec import STORED
 from dpcurves.conversation import Plan, Plans, Release, Step
 from dpcurves.conversation.release import canonical
 from dpcurves.curves import Question
@@ -25,7 +26,7 @@ from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.session import pay_and_converse
 from dpcurves_parties.serving.channel import PATIENCE, Channel
-from dpcurves_parties.serving.task_document import Ticket, loss_from_json, loss_to_json
+from dpcurves_parties.serving.task_document import Ticket
 
 from .relay import unpacked
 from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, STAGES, Messages, read, receipt_of
@@ -186,7 +187,7 @@ class AskedTurn:
     def signed(self, task: FederationTask, key: Ed25519PrivateKey) -> bytes:
         """The message of an analyst."""
         facts = {
-            "task": task.hash, "question": question_to_json(self.question), "loss": loss_to_json(self.loss),
+            "task": task.hash, "question": question_to_json(self.question), "loss": STORED.write(self.loss),
             "request": self.request, "answers": self.answers, "analyst": key.public_key().public_bytes_raw().hex(),
         }  # fmt: skip
         text = json.dumps(facts, sort_keys=True).encode()
@@ -207,7 +208,7 @@ class AskedTurn:
                 raise ProtocolAborted("question", "it is of nobody who may ask in this task", 403)
             Ed25519PublicKey.from_public_bytes(analyst).verify(signature, b"dpcurves federation: asks\n" + text)
             answers = tuple(tuple(map(int, each)) for each in facts["answers"])
-            loss = loss_from_json(facts["loss"]).of_one_release()
+            loss = STORED.read(PrivacyLoss, facts["loss"]).of_one_release()
             return cls(question_from_json(facts["question"]), loss, str(facts["request"]), answers)
         except InvalidSignature:
             raise ProtocolAborted("question", "it is not signed by an analyst of this task", 403) from None

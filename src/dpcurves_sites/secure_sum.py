@@ -620,9 +620,6 @@ def _opened(turn: Turn, opened: Sequence[bytes], digest: bytes) -> dict[tuple[in
     return found
 
 
-# All sites in one process: a story for tests, plans and measurements.
-
-
 def story(
     turn: Turn,
     signers: Sequence[Signer],

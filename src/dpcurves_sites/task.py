@@ -13,9 +13,10 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from dpcurves.arguments import ProtocolAborted, Refused
+from dpcurves.codec import STORED
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
 from dpcurves_parties.serving.identity import Server, write_public, write_secret
-from dpcurves_parties.serving.task_document import Role, TaskDocument, loss_from_json, loss_to_json
+from dpcurves_parties.serving.task_document import Role, TaskDocument
 
 from .columns import Holds, Schema
 from .site import Terms
@@ -38,15 +39,6 @@ class Member:
     key: bytes
     units: int | None
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain objects."""
-        return {"name": self.name, "key": self.key.hex(), "units": self.units}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`."""
-        return cls(str(stored["name"]), bytes.fromhex(stored["key"]), stored["units"])
-
     @classmethod
     def made(cls, folder: Path, name: str, units: int | None) -> Self:
         """A new site: its key goes into a folder that has none, and what all may know beside it.
@@ -61,7 +53,7 @@ class Member:
             raise ProtocolAborted("folder", f"{str(folder)!r} cannot be made ({error.strerror})") from None
         member = cls(name, key.public_key().public_bytes_raw(), units)
         write_secret(folder / KEY, key.private_bytes_raw().hex() + "\n")
-        write_public(folder / PUBLIC, json.dumps(member.to_json()) + "\n")
+        write_public(folder / PUBLIC, json.dumps(STORED.write(member)) + "\n")
         return member
 
     @classmethod
@@ -72,7 +64,7 @@ class Member:
             ValueError: it says nothing of a site.
         """
         try:
-            return cls.from_json(json.loads(file.read_text(encoding="utf-8")))
+            return STORED.made(cls, json.loads(file.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
             raise ProtocolAborted("sites", f"{str(file)!r} does not describe a site") from None
 
@@ -109,6 +101,10 @@ class FederationTask(TaskDocument):
 
     KIND: ClassVar[str] = "federation"
     VERSION: ClassVar[int] = 2
+    FIELDS: ClassVar[Mapping[str, str]] = {
+        "name": "name", "sites": "members", "adjacency": "neighbours", "budget": "budget",
+        "coordinator": "coordinator", "analysts": "analysts", "most_rows": "most_rows",
+    }  # fmt: skip
 
     name: str
     model: SecureSum
@@ -140,24 +136,17 @@ class FederationTask(TaskDocument):
     def facts(self) -> Mapping[str, Any]:
         model = self.model
         return {
-            "name": self.name, "sites": [member.to_json() for member in self.members],
-            "tolerated": model.tolerated, "absent": model.absent, "sites_per_unit": model.sites_per_unit,
-            "adjacency": self.neighbours.value, "unit": self.unit.column, "rows_per_unit": self.unit.records,
-            "budget": loss_to_json(self.budget), "coordinator": self.coordinator.to_json(),
-            "analysts": [key.hex() for key in self.analysts],
-            "columns": [[name, kind.value] for name, kind in self.columns.items()], "most_rows": self.most_rows,
+            **STORED.written(self), "most_rows": self.most_rows, "tolerated": model.tolerated, "absent": model.absent,
+            "sites_per_unit": model.sites_per_unit, "unit": self.unit.column, "rows_per_unit": self.unit.records,
+            "columns": [[name, kind.value] for name, kind in self.columns.items()],
         }  # fmt: skip
 
     @classmethod
     def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, tuple[str, ...]]) -> Self:
-        members = tuple(Member.from_json(each) for each in stored["sites"])
-        model = SecureSum(len(members), stored["tolerated"], stored["absent"], stored["sites_per_unit"])
+        model = SecureSum(len(stored["sites"]), stored["tolerated"], stored["absent"], stored["sites_per_unit"])
         unit = Unit(stored["unit"], stored["rows_per_unit"]) if stored["unit"] else EACH_RECORD
-        return cls(
-            stored["name"], model, members, Neighbours(stored["adjacency"]), unit, loss_from_json(stored["budget"]),
-            Server.from_json(stored["coordinator"]), tuple(map(bytes.fromhex, stored["analysts"])), tokens,
-            {name: Holds(kind) for name, kind in stored["columns"]}, stored["most_rows"],
-        )  # fmt: skip
+        columns = {name: Holds(kind) for name, kind in stored["columns"]}
+        return STORED.made(cls, stored, model=model, unit=unit, tokens=tokens, columns=columns)
 
     def consent(self, key: Ed25519PrivateKey) -> bytes:
         """A site's word that it takes part in this very task."""

@@ -15,7 +15,8 @@ import numpy as np
 
 from dpcurves.arguments import Refused
 from dpcurves.arrays import BoolArray, FloatArray
-from dpcurves.laws.law import LEAST_VARIANCE, MAYBE_NOISE, NOISE, WHOLE, Family, Form, Law, Noise
+from dpcurves.codec import STORED
+from dpcurves.laws.law import LEAST_VARIANCE, Family, Law, Noise
 from dpcurves.laws.toeplitz_sums import causal_product
 
 __all__ = [
@@ -95,7 +96,7 @@ class GroupedCounts(TickLaw):
     """
 
     KEY = "grouped"
-    FORMS = MappingProxyType({"keys": WHOLE, KEY: WHOLE.of("threshold"), "noise": NOISE, "common": NOISE, "own": NOISE})
+    FIELDS = MappingProxyType({"keys": "keys", KEY: "threshold", "noise": "noise", "common": "common", "own": "own"})
 
     keys: int
     noise: Noise
@@ -118,7 +119,7 @@ class HierarchyCounts(TickLaw):
     """
 
     KEY = "hierarchy"
-    FORMS = MappingProxyType({KEY: WHOLE.each.of("parents"), "noises": MAYBE_NOISE.each})
+    FIELDS = MappingProxyType({KEY: "parents", "noises": "noises"})
 
     parents: tuple[int, ...]
     noises: tuple[Noise | None, ...]
@@ -209,7 +210,7 @@ class PrunedCounts(TickLaw):
     """
 
     KEY = "pruned"
-    FORMS = MappingProxyType({KEY: WHOLE.each.of("parents"), "groups": WHOLE, "noise": NOISE})
+    FIELDS = MappingProxyType({KEY: "parents", "groups": "groups", "noise": "noise"})
 
     parents: tuple[int, ...]
     groups: int
@@ -310,7 +311,7 @@ class BufferedPrefixes(PrefixLaw):
 
     def _own_json(self) -> dict[str, Any]:
         buffers = [[str(decay), weight] for decay, weight in zip(self.decays, self.weights, strict=True)]
-        return {"keys": self.keys, "ticks": self.ticks, self.KEY: buffers, "noise": self.noise.to_json()}
+        return {"keys": self.keys, "ticks": self.ticks, self.KEY: buffers, "noise": STORED.write(self.noise)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -319,7 +320,7 @@ class BufferedPrefixes(PrefixLaw):
         weights = tuple(int(weight) for _, weight in stored[cls.KEY])
         if not 0 < int(stored["ticks"]) <= MOST_BUFFERED:
             raise Refused("evidence.ticks", f"from 1 to {MOST_BUFFERED} are read")
-        return cls(int(stored["keys"]), int(stored["ticks"]), decays, weights, Noise.from_json(stored["noise"]))
+        return cls(int(stored["keys"]), int(stored["ticks"]), decays, weights, STORED.read(Noise, stored["noise"]))
 
 
 class Inverse:
@@ -494,17 +495,12 @@ class Epoch(NamedTuple):
         """The number of ticks of its blocks."""
         return self.blocks * self.tree.widths[0]
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain objects."""
-        noises = [noise.to_json() for noise in self.tree.noises]
-        return {"blocks": self.blocks, "widths": list(self.tree.widths), "noises": noises}
 
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Epoch:
-        """The inverse of `to_json`."""
-        widths = tuple(int(width) for width in stored["widths"])
-        noises = tuple(Noise.from_json(noise) for noise in stored["noises"])
-        return cls(int(stored["blocks"]), PrefixTree(widths, noises))
+STORED.add(
+    Epoch,
+    lambda epoch: {"blocks": epoch.blocks, **STORED.written(epoch.tree)},
+    lambda stored: Epoch(int(stored["blocks"]), STORED.made(PrefixTree, stored)),
+)
 
 
 class Released:
@@ -527,7 +523,7 @@ class TreeCounts(PrefixLaw):
     """
 
     KEY = "prefix trees"
-    FORMS = MappingProxyType({"keys": WHOLE, KEY: Form(Epoch.to_json, Epoch.from_json).each.of("epochs")})
+    FIELDS = MappingProxyType({"keys": "keys", KEY: "epochs"})
 
     keys: int
     epochs: tuple[Epoch, ...]

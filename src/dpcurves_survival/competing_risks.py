@@ -286,12 +286,11 @@ class CompetingRisks(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> CompetingRisks:
-        releases = tuple(Evidence.from_json(release) for release in opened.evidence["releases"])
-        question = {**opened.evidence["question"], "outside": Outside.APART.name}
-        causes = tuple(question["causes"])
-        if len(releases) != 1 + len(causes):
+        question, turns = opened.question, opened.turns
+        causes, grid = tuple(question["causes"]), read_cells(question, opened.arrays["x"], Outside.APART)
+        if len(turns) != 1 + len(causes):
             raise Refused("curve.evidence.releases", "counts of the censored and of events of each cause are needed")
-        return cls.read(releases, causes, read_cells(question, opened.arrays["x"]), question["label"], opened.privacy)
+        return cls.read(turns, causes, grid, question["label"], opened.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
         last = zip(self.causes, self.incidence[:, -1], strict=True)

@@ -12,15 +12,7 @@ from dpcurves.arrays import FloatArray
 from dpcurves.curves.question import labels
 from dpcurves.data import Categories, Grid, Outside
 from dpcurves.forecasts import true_readings as read
-from dpcurves.forecasts.expected_errors import (
-    AREA,
-    OF_ONE_AREA,
-    OF_SLOW,
-    ForecastKind,
-    Table,
-    named_column,
-    quarter,
-)
+from dpcurves.forecasts.expected_errors import AREA, OF_ONE_AREA, OF_SLOW, ForecastKind, Table, named_column, quarter
 from dpcurves.forecasts.more_questions import made_weights, steps_of
 from dpcurves.forecasts.reference_laws import CLASSES, PLACES, Bits, Generator, Law, Places, along, chances_of, within
 from dpcurves.forecasts.true_readings import LEVEL, Columns, half_of_each

@@ -361,12 +361,10 @@ class Survival(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Self:
-        releases = [Evidence.from_json(release) for release in opened.evidence["releases"]]
-        if len(releases) != cls.RELEASES:
+        if len(turns := opened.turns) != cls.RELEASES:
             raise Refused("curve.evidence.releases", "counts of the censored and of events are needed")
-        question = {**opened.evidence["question"], "outside": Outside.APART.name}
-        grid = read_cells(question, opened.arrays["x"])
-        return cls.read(tuple(releases), grid, question["label"], opened.privacy)
+        grid = read_cells(opened.question, opened.arrays["x"], Outside.APART)
+        return cls.read(turns, grid, opened.question["label"], opened.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
         words = span(*self.median_interval(0.95))

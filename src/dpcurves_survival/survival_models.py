@@ -283,10 +283,9 @@ class SurvivalModel(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> SurvivalModel:
-        (release,) = opened.evidence["releases"]
-        question = {**opened.evidence["question"], "outside": Outside.APART.name}
-        times, scores = read_cells(question, question["edges"]), grid_from_json(question["scores"])
-        evidence, watched = Evidence.from_json(release), question["watched"]
+        (evidence,), question = opened.turns, opened.question
+        times, watched = read_cells(question, question["edges"], Outside.APART), question["watched"]
+        scores = grid_from_json(question["scores"])
         if (evidence.sums.rows, evidence.sums.cells) != (2 * (times.cells + 2), scores.cells):
             raise Refused("curve.evidence.releases", "counts by event, time and score are needed")
         shares = None if watched is None else tuple(map(float, watched))

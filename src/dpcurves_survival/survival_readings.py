@@ -452,7 +452,7 @@ class CumulativeHazard(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> CumulativeHazard:
-        if "weight" in opened.evidence["question"]:
+        if "weight" in opened.question:
             return cls(WeightedSurvival._opened(opened))
         several = len(opened.evidence["releases"]) > Survival.RELEASES
         return cls((DelayedEntry if several else Survival)._opened(opened))
@@ -500,12 +500,7 @@ class SurvivalNumbers(Joined):
     SIZE = (7.4, 4.6)
 
     def __init__(
-        self,
-        curves: Any,
-        *,
-        until: float | None = None,
-        at: Sequence[float] = (),
-        since: float | None = None,
+        self, curves: Any, *, until: float | None = None, at: Sequence[float] = (), since: float | None = None
     ) -> None:
         named = getattr(curves, "named", str)
         given = curves if isinstance(curves, Mapping) else {"all": curves}
@@ -601,7 +596,7 @@ class SurvivalNumbers(Joined):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> SurvivalNumbers:
-        asked = opened.evidence["question"]
+        asked = opened.question
         return cls(cls.read_members(opened), until=asked["until"], at=asked["at"], since=asked["since"])
 
     def _in_short(self) -> tuple[str, ...]:

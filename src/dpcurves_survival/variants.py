@@ -132,14 +132,12 @@ class WeightedSurvival(Survival):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> WeightedSurvival:
-        releases = opened.evidence["releases"]
-        if len(releases) != cls.RELEASES + 1:
+        question, turns = opened.question, opened.turns
+        if len(turns) != cls.RELEASES + 1:
             raise Refused("curve.evidence.releases", "weights of the censored and of events, and squares, are needed")
-        question = {**opened.evidence["question"], "outside": Outside.APART.name}
-        grid = read_cells(question, opened.arrays["x"])
-        pair = tuple(Evidence.from_json(each) for each in releases[: cls.RELEASES])
-        squares = Squares.from_json(question, releases[-1], grid.slots)
-        return cls(question["label"], opened.privacy, pair, grid, squares)._noted()
+        grid = read_cells(question, opened.arrays["x"], Outside.APART)
+        squares = Squares.from_json(question, opened.evidence["releases"][-1], grid.slots)
+        return cls(question["label"], opened.privacy, turns[:-1], grid, squares)._noted()
 
     def _summary(self) -> list[tuple[str, str]]:
         told = [("sum of weights", numeral(self.count)), ("design effect", f"{self.design_effect:.2f}")]
@@ -324,9 +322,6 @@ class DelayedEntryQuestion:
 
     def __str__(self) -> str:
         return in_words(f"survival by {self.event} from {self.entry}", self.time, self.by)
-
-
-# Survival where no horizon is known: looks for the range of times, and then a count on a grid within it.
 
 
 CELLS = 128
@@ -640,13 +635,10 @@ class IntervalCensored(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> IntervalCensored:
-        (release,) = opened.evidence["releases"]
-        question = {**opened.evidence["question"], "outside": Outside.APART.name}
-        grid = read_cells(question, opened.arrays["x"])
-        evidence = Evidence.from_json(release)
+        (evidence,), grid = opened.turns, read_cells(opened.question, opened.arrays["x"], Outside.APART)
         if evidence.sums.rows * evidence.sums.cells != grid.slots**2:
             raise Refused("curve.evidence.releases", "counts of pairs of cells of the grid are needed")
-        return cls.read(evidence, grid, question["label"], opened.privacy)
+        return cls.read(evidence, grid, opened.question["label"], opened.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
         return [(f"share without an event before {self.x[-1]:g}", numeral(float(self.y[-1])))]

@@ -13,6 +13,7 @@ import pytest
 from agreement import alike, follows
 from numpy.typing import NDArray
 
+from dpcurves.codec import STORED
 from dpcurves.laws import Family, Noise
 from dpcurves.laws.law import draw
 from dpcurves.noise import Randomness, discrete_gaussian, shares
@@ -197,8 +198,8 @@ def test_shares_of_gaussians_are_discrete_gaussians() -> None:
 def test_the_law_of_shares_tells_their_sum_and_is_read_back() -> None:
     of_ten = Noise(Family.LAPLACE, Fraction(10, 3)).by(Fraction(10, 7))
     assert of_ten.variance == pytest.approx(Noise(Family.LAPLACE, Fraction(10, 3)).variance * 10 / 7)
-    assert of_ten.to_json()["parties"] == "10/7"
-    assert Noise.from_json(of_ten.to_json()) == of_ten
+    assert STORED.write(of_ten)["parties"] == "10/7"
+    assert STORED.read(Noise, STORED.write(of_ten)) == of_ten
     assert of_ten.by(Fraction(10, 5)) == Noise(Family.LAPLACE, Fraction(10, 3), 2)
     drawn = sample(Fraction(10, 3), Fraction(1, 7), 10 * 200_000, Randomness.from_seed(4)).reshape(10, -1).sum(axis=0)
     simulated = draw(of_ten, (200_000,), np.random.default_rng(5)).astype(np.int64)

@@ -11,14 +11,13 @@ import pytest
 from scene import COLUMNS, LOSS, Scene, made
 
 import dpcurves as dp
-from dpcurves.curves.question_json import question_to_json
+from dpcurves.curves.question_json import columns_written, question_to_json
 from dpcurves.curves.result import curve_from_json
 from dpcurves.ledger import Account
 from dpcurves.privacy import Neighbours, Unit
 from dpcurves_server import MACHINE
 from dpcurves_server.api import of_dataset
 from dpcurves_server.datasets import Relation, Source
-from dpcurves_server.declared_columns import columns_to_json
 from dpcurves_server.queue import Queue
 from dpcurves_server.remote import Remote
 from dpcurves_server.studio import drawn, of_sketch
@@ -76,7 +75,7 @@ def test_groups_that_a_question_does_not_list_are_those_that_the_schema_declares
     stored = {"ask": "count", "column": "delay", "by": by}
     found = answered(scene, "delays", stored, LOSS)
     assert list(found) == [0, 1]
-    declared = {"ask": "count", "column": "delay", "by": columns_to_json(COLUMNS)[1]}
+    declared = {"ask": "count", "column": "delay", "by": columns_written(COLUMNS)[1]}
     planned = scene.gate.questions.plan(scene.ann, "delays", declared, LOSS)
     assert planned.asked is not None
     assert question_to_json(planned.question) == declared

@@ -24,9 +24,6 @@ from .status import COMPLETING, SIGNALLED, STOPPED
 from .studies import STANDING, plans_of
 from .terminal import Kept, Misuse, refusal_of, say_plainly, tell
 
-# Handlers of SIGINT and SIGTERM that record the signal: an interrupted engine may raise its own error instead.
-
-
 DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signal.Handlers] = {
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: signal.SIG_DFL,
@@ -269,7 +266,7 @@ OWN = Provided(
             "Privacy budgets, and what was spent of them.",
             LEDGER_COMMANDS,
             groups={"allowance": Group("What projects and analysts may spend of a budget.", ALLOWANCE_COMMANDS)},
-        ),
+        )
     },
 )
 """Commands of the core."""

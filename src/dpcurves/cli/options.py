@@ -672,12 +672,10 @@ class CellOptions(Asked):
     )
     edges: str | None = perhaps("A,B,C", "Public cells by their rising edges, instead of --grid.")
     values: str | None = perhaps(
-        "A:B",
-        "Declared values, each a cell of its own, instead of --grid: first:last, first:last:step, or A,B,C.",
+        "A:B", "Declared values, each a cell of its own, instead of --grid: first:last, first:last:step, or A,B,C."
     )
     outside: str | None = perhaps(
-        "WHERE",
-        "Values outside: clamped into the end cells (the default), or counted apart, in cells of their own.",
+        "WHERE", "Values outside: clamped into the end cells (the default), or counted apart, in cells of their own."
     )
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
@@ -887,9 +885,6 @@ class ScoreOptions(TwoClasses):
     """Options for labels of two classes, for scores, and for a statement on the model."""
 
     model: str = option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
-
-
-# Options for survey weights.
 
 
 @dataclass(frozen=True)

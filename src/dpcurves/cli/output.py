@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from ..curves.result import Ends
 
 
-# Outputs of a curve: JSON in a file or on standard output, a plot, the terminal; and files of curves that are read.
-
-
 # Files that a command reads as JSON: released curves, and questions. What cannot be read is `Misuse` of the option.
 
 

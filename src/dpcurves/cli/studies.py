@@ -221,9 +221,6 @@ def show_plans(
         say(terminal(), f"note: {note}")
 
 
-# Studies: the command that asks the questions of a file under one budget, and writes all answers to a folder.
-
-
 def study(
     *,
     study: Annotated[str, Argument(metavar="STUDY", help="A TOML or JSON file: epsilon or rho, and questions.")],

@@ -67,6 +67,14 @@ class Misuse(Refused):
     """Usage error: options contradict each other, or one is missing. No data were opened."""
 
 
+def require_packages(argument: str, rule: str, *names: str) -> None:
+    """Refuse if one of these packages is missing. Raises `Misuse`: it is, with this rule."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in names):
+        raise Misuse(argument, rule)
+
+
 class Undelivered(Named):
     """Output error: the answer was computed but cannot be written, as to a full disk or a closed stream."""
 

@@ -124,10 +124,6 @@ def _stored(kind: type) -> str:
     return STORED.get(kind.__qualname__, kind.__qualname__)
 
 
-# Steps, plans and releases: what is asked, at which loss and error, and the noisy integers that curves are read
-# from.
-
-
 # A turn of a question, and the facts that are public before the first turn.
 
 
@@ -366,7 +362,9 @@ class Evidence:
         """
         try:
             return cls._read(stored)
-        except (KeyError, TypeError, AttributeError, ZeroDivisionError):
+        except Refused:
+            raise
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
             raise Refused("evidence", "the stored release is damaged or of another kind") from None
 
     @classmethod

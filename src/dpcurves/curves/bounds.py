@@ -100,10 +100,10 @@ class Bounds(Released):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Bounds:
-        question, (released,) = opened.evidence["question"], opened.evidence["releases"]
+        question, (evidence,) = opened.question, opened.turns
         upper, alpha = float(opened.arrays["upper"]), float(opened.arrays["alpha"])
         coverage, capped = float(question["coverage"]), bool(question["capped"])
-        return cls(upper, capped, alpha, coverage, question["label"], opened.privacy, Evidence.from_json(released))
+        return cls(upper, capped, alpha, coverage, question["label"], opened.privacy, evidence)
 
     def _summary(self) -> list[tuple[str, str]]:
         return [(self.label, self.in_words), ("covers", self.covers)]
@@ -252,7 +252,7 @@ class PlaneBounds(Released):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> PlaneBounds:
-        columns, stored = opened.evidence["question"].get("columns", []), opened.arrays["curves"]
+        columns, stored = opened.question.get("columns", []), opened.arrays["curves"]
         if len(columns) != 2 or not set(columns) <= stored.keys():
             raise Refused("curve", "bounds of two columns are needed")
         across, upwards = (Bounds.from_json(json.dumps(stored[column])) for column in columns)

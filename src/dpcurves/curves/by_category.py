@@ -225,7 +225,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
 
     @classmethod
     def _read(cls, opened: display.Opened, kind: type[Any] | None) -> Self:
-        question, curves = opened.evidence["question"], opened.arrays["curves"]
+        question, curves = opened.question, opened.arrays["curves"]
         told, by = question.get("categories", list(curves)), question.get("by")
         categories: list[Key] = [tuple(key) if isinstance(key, list) else key for key in told]
         parts = len(by) if isinstance(by, list) else 1

@@ -166,7 +166,7 @@ class Bins(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Bins:
-        question, releases = opened.evidence["question"], opened.evidence["releases"]
+        question, releases = opened.question, opened.evidence["releases"]
         prefixes = PrefixShares.from_json(releases, read_grid(question), question.get("looks", 0))
         return cls.along(prefixes, opened.arrays["x"], question["label"], opened.privacy)
 
@@ -540,7 +540,7 @@ class CDF(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> CDF:
-        question, releases = opened.evidence["question"], opened.evidence["releases"]
+        question, releases = opened.question, opened.evidence["releases"]
         grid, looks = read_cells(question, opened.arrays["x"]), question.get("looks", 0)
         curve = cls.along(PrefixShares.from_json(releases, grid, looks), question["label"], opened.privacy)
         how = question.get("smoothed")

@@ -183,7 +183,7 @@ class Drift(Joined):
     @classmethod
     def _opened(cls, opened: display.Opened) -> Drift:
         members = cls.read_members(opened)
-        return cls(members.pop("reference"), members, float(opened.evidence["question"]["alarms"]))
+        return cls(members.pop("reference"), members, float(opened.question["alarms"]))
 
     def _in_short(self) -> tuple[str, ...]:
         return f"{len(self.windows)} windows", f"{sum(each.alarm for each in self.shifts.values())} alarms"

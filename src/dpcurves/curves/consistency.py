@@ -220,8 +220,8 @@ class Consistent(Joined):
         """Each table that is one result, and each result of those by category: documents are not nested deeper."""
         found: dict[str, Any] = {}
         for name, each in self.tables.items():
-            parts: dict[str, Any] = {f"{name}: {named(key)}": one for key, one in _by_category(each).items()}
-            found |= parts or {name: each}
+            parts = dict(each) if isinstance(each, ByCategory) else {}
+            found |= {f"{name}: {named(key)}": one for key, one in parts.items()} or {name: each}
         return found
 
     def _columns(self) -> Mapping[str, Any]:
@@ -259,7 +259,7 @@ class Consistent(Joined):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Self:
-        question = opened.evidence["question"]
+        question = opened.question
         with damage_refused():
             tables = {
                 (each if isinstance(each, str) else each["name"]): _read(opened, each) for each in question["tables"]
@@ -554,11 +554,6 @@ def _gain(variance: FloatArray, groups: Sequence[IntArray], of_totals: FloatArra
     scatter = _summed(weighted, groups) + np.diag(of_totals)
     inverse = np.asarray(np.linalg.pinv(scatter, rcond=TINY, hermitian=True), dtype=np.float64)
     return inverse @ weighted, inverse
-
-
-def _by_category(result: Any) -> dict[Key, Any]:
-    """The results of a table by category; none of another result."""
-    return dict(result) if isinstance(result, ByCategory) else {}
 
 
 def _read(opened: display.Opened, told: Any) -> Any:

@@ -257,9 +257,9 @@ class Contingency(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Contingency:
-        parts = (opened.evidence["question"][name] for name in ("row_axis", "column_axis"))
+        parts = (opened.question[name] for name in ("row_axis", "column_axis"))
         rows, columns = (Categories(part["column"], tuple(part["categories"])) for part in parts)
-        return cls.read(Evidence.from_json(opened.evidence["releases"][0]), rows, columns, opened.privacy)
+        return cls.read(opened.turns[0], rows, columns, opened.privacy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,9 +171,8 @@ class Histogram(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Histogram:
-        question = opened.evidence["question"]
-        grid = read_cells(question, opened.arrays["x"])
-        return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, question["label"], opened.privacy)
+        grid = read_cells(opened.question, opened.arrays["x"])
+        return cls.read(opened.turns[0], grid, opened.question["label"], opened.privacy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,10 +277,9 @@ class Histogram2D(Released):
         rows = opened.arrays["count"]
         if len(rows) != len(x_edges) - 1 or any(len(row) != len(y_edges) - 1 for row in rows):
             raise Refused("curve", "x_edges, y_edges, count do not fit together in length")
-        across, upwards = opened.evidence["question"]["labels"]
-        evidence = tuple(Evidence.from_json(turn) for turn in opened.evidence["releases"])
+        across, upwards = opened.question["labels"]
         count, outside = np.array(rows, dtype=np.float64), float(opened.arrays["outside"])
-        return cls(x_edges, y_edges, count, outside, (across, upwards), opened.privacy, evidence)
+        return cls(x_edges, y_edges, count, outside, (across, upwards), opened.privacy, opened.turns)
 
     def _summary(self) -> list[tuple[str, str]]:
         cells = f"{self.count.shape[0]} x {self.count.shape[1]}"

@@ -139,9 +139,6 @@ class SimulatedCounts:
         return np.asarray(self.likely + self.noise + (sampled - people * shares).reshape(self.noise.shape))
 
 
-# Means over pairs of people, read from counts of cells: any kernel on cells that were counted or reported about.
-
-
 ROUNDED = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"
 """The note of a histogram whose cells are taken for their middles."""
 MOST_CELLS = 2**12

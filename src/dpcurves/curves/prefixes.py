@@ -192,13 +192,7 @@ class PrefixShares:
             yield shares[:, 1:-1] if self.grid.outside is Outside.APART else shares
 
     def tested(
-        self,
-        p: FloatArray,
-        cells: FloatArray,
-        level: float,
-        *,
-        population: bool,
-        generator: np.random.Generator | None,
+        self, p: FloatArray, cells: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> FloatArray | None:
         """Ends of a few quantiles by tests at the edges, (..., 2): see `ends_by_tests`. None where they are many.
 

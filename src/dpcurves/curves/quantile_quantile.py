@@ -176,7 +176,7 @@ class QuantileQuantile(Joined):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> QuantileQuantile:
-        return cls(np.array(opened.evidence["question"]["p"], dtype=np.float64), **cls.read_members(opened))
+        return cls(np.array(opened.question["p"], dtype=np.float64), **cls.read_members(opened))
 
     @property
     def _labels(self) -> tuple[str, str]:

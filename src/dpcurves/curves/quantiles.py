@@ -110,7 +110,7 @@ class Quantiles(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Quantiles:
-        question, p = opened.evidence["question"], np.array(shares("p", opened.arrays["p"]))
+        question, p = opened.question, np.array(shares("p", opened.arrays["p"]))
         if "grid" in question:
             return cls(p, Searched.from_json(opened.evidence, opened.privacy))
         looks = question.get("looks", 0)

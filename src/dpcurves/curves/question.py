@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from ..arguments import Refused, require_kind, shown
+from ..codec import STORED
 from ..conversation import Needs, PrivacyStatement, Release, Setting
 from ..data import Axis, Categories, Category, Grid, Outside, Spacing, Values, category
 from ..privacy import PrivacyLoss
@@ -158,9 +159,6 @@ def named(key: Key) -> str:
     return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
-# The positive and the negative value of a label column: a public choice.
-
-
 _OPPOSITES: dict[Category, Category] = {1: 0, 0: 1, -1: 1}
 
 
@@ -223,6 +221,9 @@ def grid_from_json(stored: Mapping[str, Any]) -> Grid:
         raise Refused("grid", "the stored grid is damaged") from None
 
 
+STORED.add(Grid, grid_to_json, grid_from_json)
+
+
 def written_grid(grid: Grid) -> dict[str, object]:
     """The edges of a grid that is laid out, and what becomes of values outside, among other facts of a question."""
     return {**written_cells(grid), "edges": grid.edges.tolist()}
@@ -243,13 +244,13 @@ def declared_values(grid: Grid) -> dict[str, object]:
     return {"values": list(grid.declared)} if isinstance(grid, Values) else {}
 
 
-def read_cells(question: Mapping[str, Any], edges: Sequence[float]) -> Grid:
-    """The inverse of `written_cells`, with the edges that were written beside.
+def read_cells(question: Mapping[str, Any], edges: Sequence[float], outside: Outside | None = None) -> Grid:
+    """The inverse of `written_cells`, with edges that were written beside, and `outside` where that is always the same.
 
     Raises:
         ValueError: they are not those of the declared values.
     """
-    outside = Outside[question["outside"]]
+    outside = Outside[question["outside"]] if outside is None else outside
     if "values" not in question:
         return Grid.from_edges(edges, outside=outside)
     grid = grid_from_json({"values": question["values"], "outside": outside.name})

@@ -14,6 +14,7 @@ from types import MappingProxyType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..arguments import Refused, both_ends, chosen, require_known, shown
+from ..codec import Codec
 from ..conversation import Way
 from ..data import Categories, Grid, Hashed, Predictor, Texts, Unlisted, Values, universe_of
 from ..fields import packages
@@ -55,7 +56,7 @@ def question_to_json(question: Any) -> dict[str, Any]:
     'age'
     """
     words = {kind: word for word, kind in kinds().items()}
-    return {ASK: words[type(question)], **_written_fields(question)}
+    return {ASK: words[type(question)], **ASKED.written(question)}
 
 
 def question_from_json(stored: Mapping[str, Any]) -> Any:
@@ -109,8 +110,12 @@ def _without_grid() -> list[str]:
 
 
 def columns_written(columns: Sequence[Ranged | Categories]) -> list[dict[str, Any]]:
-    """Write declared columns as questions write them."""
-    return [_written(each) for each in columns]
+    """Write declared columns as questions write them.
+
+    >>> columns_written([Ranged("age", 0, 90), Categories("sex", ("f", "m"))])[0]
+    {'column': 'age', 'lower': 0.0, 'upper': 90.0}
+    """
+    return [ASKED.write(each) for each in columns]
 
 
 def columns_read(name: str, stored: Any) -> tuple[Ranged | Categories, ...]:
@@ -120,18 +125,6 @@ def columns_read(name: str, stored: Any) -> tuple[Ranged | Categories, ...]:
         ValueError: one is of another form.
     """
     return _each_declared(name, stored)
-
-
-def _written_fields(thing: Any) -> dict[str, Any]:
-    given = ((field, getattr(thing, field.name)) for field in fields(thing))
-    return {field.name: _written(value) for field, value in given if value != field.default}
-
-
-def _written(value: Any) -> Any:
-    for kind, form in FORMS:
-        if isinstance(value, kind):
-            return form(value)
-    return _written_fields(value) if is_dataclass(value) else value
 
 
 def _universe_of(unlisted: Unlisted) -> dict[str, str]:
@@ -144,15 +137,18 @@ def _universe_of(unlisted: Unlisted) -> dict[str, str]:
             return {}
 
 
-FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
-    (Grid, grid_to_json),
-    (Predictor, lambda value: value.to_object()),
-    (Unlisted, lambda value: {"column": value.column, "unlisted": True, **_universe_of(value)}),
-    (Categories, lambda value: {"column": value.column, "categories": list(value.values)}),
-    (tuple(METHODS.values()), lambda value: {METHOD_WORDS[type(value)]: _written_fields(value)}),
-    (Enum, lambda value: value.name.lower()),
-    ((Fraction, Decimal), str),
-    (tuple, lambda value: [_written(each) for each in value]),
+ASKED: Codec = Codec(
+    writers={
+        Grid: grid_to_json,
+        Predictor: lambda value: value.to_object(),
+        Unlisted: lambda value: {"column": value.column, "unlisted": True, **_universe_of(value)},
+        Categories: lambda value: {"column": value.column, "categories": list(value.values)},
+        **dict.fromkeys(METHOD_WORDS, lambda value: {METHOD_WORDS[type(value)]: ASKED.written(value)}),
+        Enum: lambda value: value.name.lower(),
+        Fraction: str,
+        Decimal: str,
+    },
+    readers={},
 )
 
 

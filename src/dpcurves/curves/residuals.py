@@ -292,12 +292,11 @@ class ResidualPlot(Released):
         points = _table(opened.arrays["points"], 2)
         if len(density) != len(x_edges) - 1:
             raise Refused("curve", "x_edges, y_edges, density do not fit together in length")
-        question = opened.evidence["question"]
+        question = opened.question
         across, upwards = question["labels"]
         promise = float(question["coverage"]), nan if question["alpha"] is None else float(question["alpha"])
-        evidence = tuple(conversation.Evidence.from_json(turn) for turn in opened.evidence["releases"])
         outside, labels = float(opened.arrays["outside"]), (across, upwards)
-        return cls(x_edges, y_edges, density, points, outside, *promise, labels, opened.privacy, evidence)
+        return cls(x_edges, y_edges, density, points, outside, *promise, labels, opened.privacy, opened.turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,12 +497,7 @@ class BinnedResiduals(OfGroups):
         return residual_envelope(self.groups.released, *self.groups.draws(generator), level)
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = LEVEL,
-        name: str | None = None,
-        style: str | None = None,
+        self, ax: Axes | None = None, *, level: float | None = LEVEL, name: str | None = None, style: str | None = None
     ) -> Axes:
         """Draw mean residuals against mean predictions, inside their envelope (`level=None`: without one)."""
         shades = []

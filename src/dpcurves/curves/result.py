@@ -144,12 +144,6 @@ def _excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
     return float(count[0]) if count[0] > TIMES * expected + DEVIATIONS_OF_END * noise else 0.0
 
 
-# Results: one line, notes, an HTML summary, a picture, a data frame and JSON; and intervals at a level.
-
-
-# Checks of documents that strangers wrote: a curve is read, or it is refused in one line.
-
-
 @contextmanager
 def damage_refused() -> Iterator[None]:
     """Whatever does not fit while a curve is read from its text is damage to the text.
@@ -902,9 +896,6 @@ def _kinds(base: type[Any]) -> Iterator[type[Any]]:
     for each in base.__subclasses__():
         yield each
         yield from _kinds(each)
-
-
-# Any curve that was written as JSON, by the kind that stands in it.
 
 
 def curve_from_json(text: str) -> Released:

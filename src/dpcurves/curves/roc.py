@@ -273,10 +273,9 @@ class ROC(TableReading):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> ROC:
-        question = opened.evidence["question"]
+        question, (_, *finer) = opened.question, opened.turns
         words = {name: str(question[name]) for name in ("title", "positive") if name in question}
-        finer = opened.evidence["releases"][1:]
-        within = FinerCounts(Evidence.from_json(finer[0]), tuple(map(int, question["within"]))) if finer else None
+        within = FinerCounts(finer[0], tuple(map(int, question["within"]))) if finer else None
         return cls.read(ClassTable.from_evidence(opened.evidence, opened.privacy), **words, within=within)
 
     def _summary(self) -> list[tuple[str, str]]:
@@ -433,8 +432,8 @@ class SmoothAuc(Released):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> SmoothAuc:
-        (released,) = opened.evidence["releases"]
-        return cls.read(Evidence.from_json(released), opened.privacy)
+        (evidence,) = opened.turns
+        return cls.read(evidence, opened.privacy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,6 @@ from .roc import ROC
 from .score_groups import groups_of
 from .unbounded import LOOKED, note_on_looks
 
-# The scores of a model in two classes: released once, and read as any number of curves and numbers.
-
-
 # By how much errors of one release of scores exceed those of separate questions, as measured.
 
 
@@ -388,9 +385,6 @@ class ScoresByCategory(ByCategory[Scores]):
         own = self[name]
         value, ends = own.value(reading), own.interval(reading, level, population=population, generator=draw)
         return Measured(value, *ends, *left_open(own.table, chosen("reading", reading, Reading)))
-
-
-# Scores in two classes where no range of the scores is known: looks for it, and then a count on a grid within it.
 
 
 CELLS = 256

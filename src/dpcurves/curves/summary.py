@@ -217,8 +217,7 @@ class Summary(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Summary:
-        question = opened.evidence["question"]
-        turns = tuple(Evidence.from_json(release) for release in opened.evidence["releases"])
+        question, turns = opened.question, opened.turns
         statistic = question.get("statistic", MEAN)
         if statistic not in READ.get(len(turns), ()):
             raise Refused(
@@ -396,6 +395,7 @@ def takes_bounds(kind: Kind) -> Kind:
     return kind
 
 
+@takes_bounds
 @dataclass(frozen=True, slots=True)
 class _Bounded:
     column: str
@@ -405,6 +405,14 @@ class _Bounded:
     measured_in: str = ""
 
     STATISTIC: ClassVar[str]
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(self, column: str, lower: float, upper: float, by: By = None, measured_in: str = "") -> None: ...
+        @overload
+        def __init__(self, column: str, *, bounds: Sequence[float], by: By = None, measured_in: str = "") -> None: ...
+        def __init__(self, *args: Any, **named: Any) -> None: ...
 
     def __post_init__(self) -> None:
         bounds = self._axis.grid
@@ -450,8 +458,7 @@ class _Bounded:
         return in_words(self.STATISTIC, self.column, self.by)
 
 
-@takes_bounds
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class SumQuestion(_Bounded):
     """The sum of the values. Two turns under one charge: its summary has the count and the mean, too.
 
@@ -472,14 +479,6 @@ class SumQuestion(_Bounded):
 
     STATISTIC: ClassVar[str] = SUM
 
-    if TYPE_CHECKING:
-
-        @overload
-        def __init__(self, column: str, lower: float, upper: float, by: By = None, measured_in: str = "") -> None: ...
-        @overload
-        def __init__(self, column: str, *, bounds: Sequence[float], by: By = None, measured_in: str = "") -> None: ...
-        def __init__(self, *args: Any, **named: Any) -> None: ...
-
     def shares(self, setting: Setting) -> tuple[Fraction, ...]:
         # Of half * distances + middle * count the variance is least. Noises of the two have standard deviations over
         # their shares under a pure loss, and variances over them under a concentrated one.
@@ -489,8 +488,7 @@ class SumQuestion(_Bounded):
         return counted, 1 - counted
 
 
-@takes_bounds
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class MeanQuestion(_Bounded):
     """The mean of the values. Three turns under one charge: its summary is that of `SummaryQuestion`.
 
@@ -511,20 +509,11 @@ class MeanQuestion(_Bounded):
 
     STATISTIC: ClassVar[str] = MEAN
 
-    if TYPE_CHECKING:
-
-        @overload
-        def __init__(self, column: str, lower: float, upper: float, by: By = None, measured_in: str = "") -> None: ...
-        @overload
-        def __init__(self, column: str, *, bounds: Sequence[float], by: By = None, measured_in: str = "") -> None: ...
-        def __init__(self, *args: Any, **named: Any) -> None: ...
-
     def shares(self, setting: Setting) -> tuple[Fraction, ...]:
         return MOSTLY_MEAN
 
 
-@takes_bounds
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class VarianceQuestion(_Bounded):
     """The variance of the values. Three turns under one charge: its summary is that of `SummaryQuestion`.
 
@@ -545,14 +534,6 @@ class VarianceQuestion(_Bounded):
     """
 
     STATISTIC: ClassVar[str] = VARIANCE
-
-    if TYPE_CHECKING:
-
-        @overload
-        def __init__(self, column: str, lower: float, upper: float, by: By = None, measured_in: str = "") -> None: ...
-        @overload
-        def __init__(self, column: str, *, bounds: Sequence[float], by: By = None, measured_in: str = "") -> None: ...
-        def __init__(self, *args: Any, **named: Any) -> None: ...
 
     def _after(self, shares: tuple[Fraction, ...], each: float, setting: Setting) -> tuple[Fraction, ...]:
         many = each >= RECORDS_TO_SPREAD * noise_of_a_count(setting.loss, setting)

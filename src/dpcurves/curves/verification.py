@@ -129,11 +129,11 @@ class Verification(Covered):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Verification:
-        question, (released,) = opened.evidence["question"], opened.evidence["releases"]
+        question, (evidence,) = opened.question, opened.turns
         subsets, claim = int(question["subsets"]), str(question["claim"])
         if not subsets >= 2 or len(claim) > 10_000:
             raise Refused("curve", "it does not say how many subsets there are")
-        return cls.read(Evidence.from_json(released), subsets, claim, opened.privacy)
+        return cls.read(evidence, subsets, claim, opened.privacy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +224,7 @@ class VerifyQuestion:
         wanted = (self.coefficient, self.level)
         if wanted not in found:
             raise Refused(
-                "coefficient",
-                f"one of {', '.join(map(_named, found))} is needed, got {shown(self.coefficient)}",
+                "coefficient", f"one of {', '.join(map(_named, found))} is needed, got {shown(self.coefficient)}"
             )
         return found.index(wanted)
 

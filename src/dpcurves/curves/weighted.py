@@ -290,7 +290,7 @@ class WeightedCDF(CDF):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> WeightedCDF:
-        question = opened.evidence["question"]
+        question = opened.question
         prefixes = opened_shares(opened.evidence, read_cells(question, opened.arrays["x"]))
         curve = cls.along(prefixes, question["label"], opened.privacy)
         how = question.get("smoothed")
@@ -334,7 +334,7 @@ class WeightedQuantiles(Quantiles):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> WeightedQuantiles:
-        question, p = opened.evidence["question"], np.array(shares("p", opened.arrays["p"]))
+        question, p = opened.question, np.array(shares("p", opened.arrays["p"]))
         prefixes = opened_shares(opened.evidence, read_cells(question, question["edges"]))
         return cls(p, cast("WeightedCDF", WeightedCDF.along(prefixes, question["label"], opened.privacy)))
 

@@ -185,8 +185,7 @@ class WeightedSummary(Summary):
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> WeightedSummary:
-        question = opened.evidence["question"]
-        turns = tuple(Evidence.from_json(release) for release in opened.evidence["releases"])
+        question, turns = opened.question, opened.turns
         if len(turns) != len(SHARES):
             raise Refused("curve.evidence.releases", "weights, weighted values, squares and their spread are needed")
         bounds, weights = (

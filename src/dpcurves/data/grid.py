@@ -468,9 +468,6 @@ class Grid:
         return f"{name}({self.lower}, {self.upper}, cells={self.cells}{apart})"
 
 
-# A public grid of magnitudes: intervals around zero, each twice as wide as the one before.
-
-
 DOUBLINGS = 64
 """The default of the most doublings of a unit: 2**64 is 1.8e19."""
 

@@ -11,13 +11,13 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from math import isfinite
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import Refused, WrongKind
-from ..conversation import MISSING_RULE, PrivacyStatement
+from ..conversation import MISSING_RULE, Evidence, PrivacyStatement
 from ..fields import packages
 from .numerals import lettering
 
@@ -238,6 +238,16 @@ class Opened:
     arrays: Mapping[str, Any]
     privacy: PrivacyStatement
     evidence: Mapping[str, Any]
+
+    @property
+    def question(self) -> Mapping[str, Any]:
+        """The public facts that it is read with."""
+        return cast("Mapping[str, Any]", self.evidence["question"])
+
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """The releases, turn by turn."""
+        return tuple(map(Evidence.from_json, self.evidence["releases"]))
 
 
 def envelope(kind: str, arrays: Mapping[str, object], privacy: PrivacyStatement, evidence: Mapping[str, object]) -> str:

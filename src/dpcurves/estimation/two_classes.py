@@ -170,9 +170,6 @@ def _rising(cells: FloatArray) -> FloatArray:
     return np.diff(inner, prepend=0.0, append=total)
 
 
-# Shares of positives in groups of similar scores: what noise alone explains is taken back to a smooth curve.
-
-
 AMPLITUDES = 0.0, 0.02, 0.05, 0.1, 0.2, 0.4
 """Standard deviations of a curve from its line, of which the likeliest is taken."""
 REACH = 0.2

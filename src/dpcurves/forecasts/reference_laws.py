@@ -199,14 +199,7 @@ def beside(kind: type[Any], table: str) -> Any:
 
 Table = dict[str, Any]
 Law = Callable[[Generator, int], Table]
-DRAWN_FROM = (
-    curves.CDF,
-    curves.Histogram,
-    curves.Scores,
-    curves.ROC,
-    curves.Contingency,
-    curves.Histogram2D,
-)
+DRAWN_FROM = (curves.CDF, curves.Histogram, curves.Scores, curves.ROC, curves.Contingency, curves.Histogram2D)
 
 
 def law_of(question: Any, curve: object, needed: str) -> tuple[Law, float]:
@@ -297,9 +290,6 @@ def _of_points(question: curves.Histogram2DQuestion, curve: curves.Histogram2D) 
 
     def drawn(draw: Generator, size: int) -> Table:
         x, y = np.divmod(draw.choice(len(chances), size, p=chances), across)
-        return {
-            question.x: within(curve.x_edges, None, x, draw),
-            question.y: within(curve.y_edges, None, y, draw),
-        }
+        return {question.x: within(curve.x_edges, None, x, draw), question.y: within(curve.y_edges, None, y, draw)}
 
     return drawn

@@ -35,11 +35,7 @@ KEY = bytes(32)
 
 
 def answers(
-    question: curves.Question[Curve],
-    table: Mapping[str, Any],
-    loss: PrivacyLoss,
-    neighbours: Neighbours,
-    seed: int,
+    question: curves.Question[Curve], table: Mapping[str, Any], loss: PrivacyLoss, neighbours: Neighbours, seed: int
 ) -> Iterator[Curve]:
     """Answers to a question about public records, one after the other, each with noise of its own.
 

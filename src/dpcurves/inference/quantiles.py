@@ -235,7 +235,7 @@ def tail_bound(parts: tuple[Weighed, ...], chance: float) -> float:
     present = [part for part in parts if part.times and part.weight]
     if not present:
         return 0.0
-    largest = min(_largest_rate(part) for part in present)
+    largest = min(part.noise.steepest / abs(part.weight) for part in present)
     spread = sqrt(sum(part.times * part.weight**2 * part.noise.variance for part in present))
 
     def bound(log_rate: float) -> float:
@@ -251,10 +251,6 @@ def tail_bound(parts: tuple[Weighed, ...], chance: float) -> float:
     from scipy.optimize import minimize_scalar
 
     return float(minimize_scalar(bound, bounds=ends, method="bounded", options={"xatol": 1e-6}).fun)
-
-
-def _largest_rate(part: Weighed) -> float:
-    return 1 / float(part.noise.parameter) / abs(part.weight) if part.noise.family is Family.LAPLACE else inf
 
 
 def _log_moment(part: Weighed, rate: float) -> float:

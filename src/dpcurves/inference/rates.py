@@ -32,9 +32,6 @@ from .bands import (
 )
 from .simulation import draws_for, noise_of, public_generator, sampling_errors
 
-# Noisy counts of two classes in cells of scores: what they say, and how far they may be off.
-
-
 Statistic = Callable[[FloatArray], FloatArray]
 """A number that is read from counts of shape (..., 2, cells), as of shape (...)."""
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
+from ..codec import STORED
 from .interval_sums import agreed, in_parts, over_cells
-from .law import LEAST_VARIANCE, MAYBE_NOISE, NOISE, WHOLE, CountLaw, EvenSums, Noise, Part, over
+from .law import LEAST_VARIANCE, CountLaw, EvenSums, Noise, Part, over
 
 # Shrinkage of deviations that noise alone may explain.
 
@@ -58,7 +59,7 @@ class HaarSums(EvenSums):
     """
 
     KEY = "contrasts"
-    FORMS = MappingProxyType({"width": WHOLE, "top": MAYBE_NOISE, KEY: NOISE.each.of("levels")})
+    FIELDS = MappingProxyType({"width": "width", "top": "top", KEY: "levels"})
 
     rows: int
     cells: int
@@ -224,7 +225,7 @@ class HaarTensorSums(CountLaw):
     """
 
     KEY = "wavelets"
-    FORMS = MappingProxyType({"sides": WHOLE.each, KEY: NOISE.each.of("noises"), "apart": MAYBE_NOISE})
+    FIELDS = MappingProxyType({"sides": "sides", KEY: "noises", "apart": "apart"})
 
     sides: tuple[int, ...]
     noises: tuple[Noise, ...]
@@ -273,7 +274,7 @@ class HaarTensorSums(CountLaw):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        law = cls._of(stored, missing=Noise.from_json(stored["missing"]))
+        law = STORED.made(cls, stored, missing=STORED.read(Noise, stored["missing"]))
         if (law.rows, law.cells) != (stored["rows"], stored["cells"]):
             raise Refused("evidence", f"a table of {law.cells} cells is needed")
         return law

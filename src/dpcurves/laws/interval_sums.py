@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
-from ..queries.query import laid_out
-from .law import LEAST_VARIANCE, Form, Noise, NoisySums, Part, over, starts_from_json, starts_to_json
+from ..codec import INSIDE
+from ..queries.query import Places, laid_out
+from .law import LEAST_VARIANCE, Noise, NoisySums, Part, over
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,9 @@ class Tier:
     Interval i is ``[starts[i], starts[i + 1])``; the last one ends with the row.
     """
 
-    starts: range | tuple[int, ...]
+    FIELDS = MappingProxyType({"starts": "starts", INSIDE: "noise"})
+
+    starts: Places
     noise: Noise
 
     @property
@@ -38,15 +41,6 @@ class Tier:
     def bounds(self, cells: int) -> IntArray:
         """The ends of the intervals: one more than there are intervals."""
         return np.append(self.first, cells)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain objects."""
-        return {"starts": starts_to_json(self.starts), **self.noise.to_json()}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Tier:
-        """The inverse of `to_json`."""
-        return cls(starts_from_json(stored["starts"]), Noise.from_json(stored))
 
 
 class NestedSums(NoisySums):
@@ -473,7 +467,7 @@ class IntervalSums(NestedSums):
     """
 
     KEY = "levels"
-    FORMS = MappingProxyType({KEY: Form(Tier.to_json, Tier.from_json).each})
+    FIELDS = MappingProxyType({KEY: "levels"})
 
     rows: int
     cells: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -18,11 +18,9 @@ import numpy as np
 
 from ..arguments import Refused, WrongKind
 from ..arrays import BoolArray, FloatArray, IntArray
+from ..codec import STORED
 from ..privacy import PrivacyLoss
 from ..queries.query import Places
-
-# Noise laws: integer noise around zero, the interface of all laws, and reading a law from JSON by its key.
-
 
 # Integer noise around zero: its law, its variance, and draws of it for simulation.
 
@@ -38,6 +36,10 @@ TINY = 1e-300  # stands for 0 below a fraction
 RATES = 64  # that are tried for a bound by moments
 LAPLACE_EXCESS = 3.0
 """The fourth cumulant of one Laplace draw, in squared variances. That of a Gaussian law is 0."""
+
+
+Parties = int | Fraction
+"""A number of draws that are added up; shares of draws count as parts."""
 
 
 class Family(Enum):
@@ -66,7 +68,7 @@ class Noise:
 
     family: Family
     parameter: Fraction
-    parties: int | Fraction = 1
+    parties: Parties = 1
 
     @property
     def variance(self) -> float:
@@ -130,77 +132,33 @@ class Noise:
         """
         return self.by(self.parties * draws)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain objects."""
-        several = {"parties": self.parties if isinstance(self.parties, int) else str(self.parties)}
-        return {"family": self.family.value, "parameter": str(self.parameter), **(several if self.parties > 1 else {})}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Noise:
-        """The inverse of `to_json`.
-
-        Raises:
-            ValueError: there are fewer than one party, or more than were ever asked.
-        """
-        parties = Fraction(stored.get("parties", 1))
-        if not 1 <= parties <= MOST_PARTIES:
-            raise Refused("evidence.parties", f"from 1 to {MOST_PARTIES} are read")
-        return cls(Family(stored["family"]), Fraction(stored["parameter"])).by(parties)
-
-
-def optional_to_json(noise: Noise | None) -> dict[str, Any] | None:
-    """Plain objects, or none."""
-    return None if noise is None else noise.to_json()
-
-
-def optional_from_json(stored: Mapping[str, Any] | None) -> Noise | None:
-    """The inverse of `optional_to_json`."""
-    return None if stored is None else Noise.from_json(stored)
-
 
 def printed(error: float) -> float:
     """To nine digits: the last ones may differ between machines; a plan, and a choice between ties, may not."""
     return float(f"{error:.9g}")
 
 
-class Form(NamedTuple):
-    """The JSON of a field.
-
-    Attributes:
-        write: To plain objects.
-        read: The inverse.
-        field: The name of the field, where it is not that in JSON.
-    """
-
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-    field: str = ""
-
-    def of(self, field: str) -> Form:
-        """The form of a field that has another name in JSON."""
-        return self._replace(field=field)
-
-    @property
-    def each(self) -> Form:
-        """The form of a tuple of such things."""
-        return Form(lambda many: [self.write(one) for one in many], lambda many: tuple(map(self.read, many)))
+def _parties_of(stored: Any) -> Parties:
+    """A number of parties. Raises `ValueError`: there are fewer than one, or more than were ever asked."""
+    parties = Fraction(stored)
+    if not 1 <= parties <= MOST_PARTIES:
+        raise Refused("evidence.parties", f"from 1 to {MOST_PARTIES} are read")
+    return int(parties) if parties.denominator == 1 else parties
 
 
-WHOLE = Form(int, int)
-NOISE = Form(Noise.to_json, Noise.from_json)
-MAYBE_NOISE = Form(optional_to_json, optional_from_json)
+def _places_to_json(places: Places) -> dict[str, list[int]]:
+    """Cells as plain objects; a formula as one."""
+    if isinstance(places, range):
+        return {"range": [places.start, places.stop, places.step]}
+    return {"list": list(places)}
 
 
-def starts_to_json(starts: Places) -> dict[str, list[int]]:
-    """The first cells of intervals as plain objects; a formula as one."""
-    if isinstance(starts, range):
-        return {"range": [starts.start, starts.stop, starts.step]}
-    return {"list": list(starts)}
+def _places_from_json(stored: Mapping[str, Any]) -> Places:
+    return range(*stored["range"]) if "range" in stored else tuple(int(place) for place in stored["list"])
 
 
-def starts_from_json(stored: Mapping[str, Any]) -> Places:
-    """The inverse of `starts_to_json`."""
-    return range(*stored["range"]) if "range" in stored else tuple(int(start) for start in stored["list"])
+STORED.add(Parties, lambda parties: parties if isinstance(parties, int) else str(parties), _parties_of)
+STORED.add(Places, _places_to_json, _places_from_json)
 
 
 def draw(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
@@ -328,7 +286,7 @@ class Law(ABC):
 
     Attributes:
         KEY: The name of this law in JSON.
-        FORMS: The fields of its own, by their names in JSON, in order.
+        FIELDS: The fields of its own, by their names in JSON, in order.
         takes_any: True if any integers may be released; if not, they are the codes of a few choices.
         missing: Noise of the count of records that are missing, which comes last. None: it was not asked for.
     """
@@ -336,7 +294,7 @@ class Law(ABC):
     __slots__ = ()
 
     KEY: ClassVar[str]
-    FORMS: ClassVar[Mapping[str, Form]] = {}
+    FIELDS: ClassVar[Mapping[str, str]]
     takes_any: ClassVar[bool] = False
 
     if TYPE_CHECKING:
@@ -359,19 +317,12 @@ class Law(ABC):
 
     def _own_json(self) -> dict[str, Any]:
         """The fields of its own, under `KEY` among others."""
-        return {name: form.write(getattr(self, form.field or name)) for name, form in self.FORMS.items()}
+        return STORED.written(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The law of what `to_json` wrote."""
-        return cls._of(stored)
-
-    @classmethod
-    def _of(cls, stored: Mapping[str, Any], **others: Any) -> Self:
-        """The law with the fields of its own as they were written, and others as they are given."""
-        make: Any = cls
-        own = {form.field or name: form.read(stored[name]) for name, form in cls.FORMS.items()}
-        return cast("Self", make(**own, **others))
+        return STORED.made(cls, stored)
 
     @classmethod
     def cells_of(cls, stored: Mapping[str, Any]) -> int:
@@ -427,13 +378,13 @@ class CountLaw(Law):
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
         """A release under this law as plain objects; formulas are written as formulas."""
-        law = {"rows": self.rows, "cells": self.cells, **self._own_json(), "missing": optional_to_json(self.missing)}
+        law = {"rows": self.rows, "cells": self.cells, **self._own_json(), "missing": STORED.write(self.missing)}
         return {**law, "values": list(values), "total": total}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        missing = optional_from_json(stored["missing"])
-        return cls._of(stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
+        missing = STORED.read(Noise | None, stored["missing"])
+        return STORED.made(cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
 
     def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
         if self.missing is None:
@@ -769,7 +720,7 @@ class Choices(Law):
     """Law of a release of choices, as of cuts or an interval: no noise is added. `example` stands in rehearsals."""
 
     KEY = "chosen"
-    FORMS = MappingProxyType({KEY: WHOLE.each.of("example")})
+    FIELDS = MappingProxyType({KEY: "example"})
 
     example: tuple[int, ...]
 

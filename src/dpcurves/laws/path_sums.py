@@ -12,10 +12,8 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
-from .law import NOISE, WHOLE, CountLaw, Law, Noise, NoisySums, Part, draw, optional_from_json
-
-# Counts of records in the first cells of a grid, each with the noise of the dyadic blocks on its path.
-
+from ..codec import STORED
+from .law import CountLaw, Law, Noise, NoisySums, Part, draw
 
 Block = tuple[int, int]
 """Its level l and its number j: it holds the places ``j * 2**l, ..., (j + 1) * 2**l - 1``."""
@@ -41,7 +39,7 @@ class PathSums(CountLaw):
     """
 
     KEY = "path"
-    FORMS = MappingProxyType({"at": WHOLE.each, "blocks": WHOLE.of("levels"), KEY: NOISE.of("noise")})
+    FIELDS = MappingProxyType({"at": "at", "blocks": "levels", KEY: "noise"})
 
     cells: int
     at: tuple[int, ...]
@@ -120,7 +118,9 @@ class PathSums(CountLaw):
             raise Refused("evidence", "counts of prefixes have one row")
         if "parties" in stored:  # earlier releases wrote beside the noise how many parties have added one
             stored = {**stored, cls.KEY: {"parties": stored["parties"], **stored[cls.KEY]}}
-        return cls._of(stored, cells=int(stored["cells"]), missing=optional_from_json(stored["missing"]))
+        return STORED.made(
+            cls, stored, cells=int(stored["cells"]), missing=STORED.read(Noise | None, stored["missing"])
+        )
 
 
 # Counts of prefixes, read as counts of the cells that lie between their thresholds.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
 from .interval_sums import in_parts, over_cells
-from .law import NOISE, WHOLE, EvenSums, Noise, Part, over
+from .law import EvenSums, Noise, Part, over
 
 # Exact convolution of integers, in time that does not depend on them: number-theoretic transforms.
 
@@ -179,7 +179,7 @@ class ToeplitzSums(EvenSums):
 
     KEY = "convolved"
     is_convolved = True
-    FORMS = MappingProxyType({"width": WHOLE, "bits": WHOLE, KEY: NOISE.of("noise")})
+    FIELDS = MappingProxyType({"width": "width", "bits": "bits", KEY: "noise"})
 
     rows: int
     cells: int

@@ -15,9 +15,6 @@ from math import ceil, floor
 from ..arguments import Named, Refused, WrongKind
 from ..privacy import Neighbours, PrivacyLoss, Unit
 
-# Privacy loss in whole billionths, and the budget of one question, divided into exact shares.
-
-
 # Privacy loss in whole billionths: what a ledger adds up.
 
 
@@ -231,9 +228,6 @@ class QuestionBudget:
         exact = loss.rho if loss.epsilon is None else loss.epsilon
         whole = floor(exact * share * BILLION)
         return share if whole < LEAST_ROUNDED else whole / (exact * BILLION)
-
-
-# The terms of a dataset, fixed before the first question, and the allowances of its projects and their analysts.
 
 
 # Texts that a ledger may store.

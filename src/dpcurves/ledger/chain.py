@@ -229,9 +229,6 @@ def write_key(path: Path, digits: str) -> bool:
         raise Refused("key", f"{str(path)!r} cannot be written ({error.strerror})") from None
 
 
-# The tables of a ledger, and transactions: reads see one moment, writes are alone and last.
-
-
 # The tables of a ledger.
 #
 # Seven tables hold entries: facts that are written once, numbered 1, 2, 3, ... across all of them, each sealed

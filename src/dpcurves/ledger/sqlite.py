@@ -22,9 +22,6 @@ from ..arguments import Refused
 from . import chain
 from .chain import appear, write_key
 
-# Ledgers in an SQLite file, with a FIFO lock for writers, and ledgers in memory.
-
-
 # A line before an SQLite file: who comes first writes first.
 #
 # What keeps two writers apart is SQLite's own lock. But it is polled: who happens to ask just after it was given back
@@ -367,9 +364,6 @@ def _connect(uri: str, path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-# Locations of ledgers: a file, memory, or a PostgreSQL server that is shared by many machines.
 
 
 # Ledgers on a PostgreSQL server, shared by many machines.

@@ -18,9 +18,6 @@ from ..arguments import Refused, rational
 from ..arrays import FloatArray, IntArray, compiled
 from .randomness import Randomness
 
-# The number exp(-x) in proven bounds, and exact draws by inversion of a uniform number that is revealed bit by bit.
-
-
 # The number exp(-x), for rational x: proven bounds in whole numbers, and coins that show it exactly.
 
 
@@ -215,9 +212,6 @@ class InversionTable:
         last = first | np.uint64((1 << WORD - PREFIX) - 1)
         outcomes = self._upper.searchsorted(first, side="right")
         return np.where(last < self._lower[outcomes], outcomes, -1).astype(np.int16)
-
-
-# The exponential mechanism, exact: a private choice among candidates, and among all partitions of a row of cells.
 
 
 # A private choice among candidates: the exponential mechanism, exact.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ..arguments import Exact, NotInstalled, Refused, WrongKind, exact, number
+from ..codec import STORED
 
 # Between zero-concentrated privacy and (epsilon, delta), in both directions.
 
@@ -298,3 +299,15 @@ class PrivacyLoss:
     def __str__(self) -> str:
         loss = f"rho {float(self.rho):g}" if self.epsilon is None else f"epsilon {float(self.epsilon):g}"
         return f"{loss}, delta {float(self.delta):g}" if self.delta else loss
+
+
+def _loss_of(told: Mapping[str, str]) -> PrivacyLoss:
+    pure = "epsilon" in told
+    return PrivacyLoss.pure(Fraction(told["epsilon"])) if pure else PrivacyLoss.zcdp(Fraction(told["rho"]))
+
+
+STORED.add(
+    PrivacyLoss,
+    lambda loss: {"rho": str(loss.rho)} if loss.epsilon is None else {"epsilon": str(loss.epsilon)},
+    _loss_of,
+)

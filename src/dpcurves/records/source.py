@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from ..data import CsvFile
 
 
-# SENSITIVE. Arrow arrays, and streams of their batches to and from an engine, without pyarrow.
-
-
 # SENSITIVE. Arrays from memory, and memory from arrays. Nothing is copied, and no value is looked at.
 
 
@@ -205,10 +202,6 @@ def _release(stream: int) -> None:
 _FUNCTIONS: list[Any] = [_TAKE(_give_schema), _TAKE(_give_next), _LAST_ERROR(_say_last_error), _RELEASE(_release)]
 
 
-# SENSITIVE. Where rows come from: columns by their schema, batches of Arrow, and engine errors with all text taken
-# out.
-
-
 # Columns by their schema, and the SQL that reads them. No value is looked at.
 
 
@@ -348,9 +341,6 @@ def _hint(columns: Sequence[Column]) -> str:
     )
 
 
-# SENSITIVE. Where rows come from, and errors of engines with all text taken out that may quote a record.
-
-
 # SENSITIVE. What an engine says when it fails may quote a record, so nobody hears it.
 
 
@@ -421,9 +411,6 @@ def with_whole_rows(rows: str, columns: Sequence[Column], places: Sequence[int])
     parts = ", ".join(f"coalesce({text}, chr(30))" for text in texts)
     kept = "".join(f"{called(place)}, " for place in places)
     return f"(SELECT {kept}encode(concat_ws(chr(31), {parts})) AS whole FROM {rows})"
-
-
-# SENSITIVE. Rows as a stream of Arrow batches, of types that DuckDB takes whatever the values.
 
 
 # SENSITIVE. Python objects and NumPy arrays as Arrow arrays, whatever the values.

@@ -65,12 +65,7 @@ def _variance(leaves: int, widths: tuple[int, ...], family: Family, pinned: bool
 
 
 def counted_between(
-    axes: Axes,
-    starts: Iterable[int],
-    before: Sequence[Release],
-    setting: Setting,
-    *,
-    share: Fraction,
+    axes: Axes, starts: Iterable[int], before: Sequence[Release], setting: Setting, *, share: Fraction
 ) -> Strategy[Counted]:
     """Ask how many records lie in each interval.
 

@@ -304,9 +304,6 @@ def _apart(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.abs(middles[:, None] - middles), (width[:, None] + width) / 2
 
 
-# Pairs of people of a table of two ordered columns: how many agree in order, and how many are tied.
-
-
 def pairs_of(tables: FloatArray) -> FloatArray:
     """Concordant less discordant pairs, and pairs that are apart in rows, and in columns: (..., rows, columns) to
     (..., 3).

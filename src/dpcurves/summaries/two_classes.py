@@ -11,9 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import FloatArray
 
-# Shape restrictions and interpolation: monotone prefixes, the simplex, and curves given at edges of cells.
-
-
 # Reading a curve that is given at the edges of cells.
 
 
@@ -88,9 +85,6 @@ def inverse_at(x: FloatArray, y: FloatArray, p: ArrayLike) -> FloatArray:
     return np.where(levels <= y[0], x[0], np.where(share >= 1, x[right], inside))
 
 
-# Counts that are not below zero and add up: the nearest ones.
-
-
 def on_simplex(values: FloatArray, total: float) -> FloatArray:
     """The nearest numbers, in squares, that are not below zero and add up to `total`; of the shape of `values`.
 
@@ -156,10 +150,6 @@ def monotone_prefixes(cells: FloatArray, upper: float | None) -> FloatArray:
     for row in prefixes:
         row[1:] = non_decreasing(row[1:])
     return np.clip(prefixes, 0, upper)
-
-
-# Summaries of two classes along scores: ROC and precision-recall points, areas, distances, net benefit,
-# calibration.
 
 
 # ROC curves and their areas, from the counts of the classes in cells of scores.

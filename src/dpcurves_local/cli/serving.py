@@ -18,7 +18,7 @@ from dpcurves.cli.options import (
     perhaps,
     whole,
 )
-from dpcurves.cli.terminal import Misuse, filling, say, terminal
+from dpcurves.cli.terminal import Misuse, filling, require_packages, say, terminal
 from dpcurves_parties.serving.watching import Watching
 
 from .tasks import Document, Wanted
@@ -212,10 +212,7 @@ def serve(document: Document, receiving: Receiving, watching: Watching) -> None:
 
     Example: dpcurves local serve --task task.json --store reports.bin --listen 127.0.0.1:8443 --tls cert.pem,key.pem
     """
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in NEEDED):
-        raise Misuse("serve", "a server needs more packages; install dpcurves[servers]")
+    require_packages("serve", "a server needs more packages; install dpcurves[servers]", *NEEDED)
     from dpcurves_parties.serving.identity import Pair
     from dpcurves_parties.serving.server import Address, Limits
 

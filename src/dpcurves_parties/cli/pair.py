@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from ..shares import Task
 
 
-# Commands of two servers, owners of records, participants, and analysts of a task of pairs.
-
-
 # Commands of two servers and owners: run an aggregator, and contribute records to a task.
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from dpcurves.cli.options import Price, SourceOptions, chosen, flag, numbers, option, perhaps, whole
-from dpcurves.cli.terminal import Misuse, say, tell, terminal, waiting
+from dpcurves.cli.terminal import Misuse, require_packages, say, tell, terminal, waiting
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -31,14 +31,6 @@ if TYPE_CHECKING:
 
 # Options for the participants of a task, and for its documents and tickets.
 Draft = TypeVar("Draft", bound="TaskDocument")
-
-
-def require_packages(argument: str, rule: str, *names: str) -> None:
-    """Refuse if one of these packages is missing. Raises `Misuse`: it is, with this rule."""
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in names):
-        raise Misuse(argument, rule)
 
 
 @dataclass(frozen=True)

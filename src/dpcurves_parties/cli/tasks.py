@@ -30,9 +30,9 @@ from dpcurves.cli.options import (
     values_of,
     whole,
 )
-from dpcurves.cli.terminal import Misuse, say, terminal, waiting
+from dpcurves.cli.terminal import Misuse, require_packages, say, terminal, waiting
 
-from .pair_tasks import Bearer, OfPairs, Parties, create_of_pairs, require_packages
+from .pair_tasks import Bearer, OfPairs, Parties, create_of_pairs
 from .pair_tasks import close as close_people
 
 if TYPE_CHECKING:
@@ -131,17 +131,9 @@ def _seen(sample: str, column: str) -> tuple[float, float, tuple[float, float]]:
 
 EXTRA = "two servers need more packages than one curator; install dpcurves[servers]"
 require_extra = partial(
-    require_packages,
-    "task",
-    EXTRA,
-    "httptools",
-    "prometheus_client",
-    "starlette",
-    "uvicorn",
-    "cryptography.hazmat.primitives.hpke",
-    "Cryptodome",
-    "pyhpke",
-)
+    require_packages, "task", EXTRA, "httptools", "prometheus_client", "starlette", "uvicorn",
+    "cryptography.hazmat.primitives.hpke", "Cryptodome", "pyhpke",
+)  # fmt: skip
 """Refuse if the optional packages of the extra ``servers`` are missing."""
 
 

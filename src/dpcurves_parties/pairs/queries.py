@@ -14,6 +14,7 @@ import numpy as np
 
 from dpcurves.arguments import Refused, make_whole
 from dpcurves.arrays import IntArray
+from dpcurves.codec import STORED
 from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
 from dpcurves.laws.law import Law
@@ -320,7 +321,6 @@ class PairQuery(Query):
 
 
 MOST_PAIRS = 2**40
-_COUNTED = ("people", "pairs", "one", "both", "least", "most")
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,13 +335,10 @@ class PairLaw(Law):
         least: The smallest value of the kernel.
         most: The largest one.
         step: What one of these whole numbers stands for.
-        OWN: The exact numbers that a law of its kind has besides.
 
     Raises:
         ValueError: there are too few people, or numbers of pairs do not go together.
     """
-
-    OWN: ClassVar[tuple[str, ...]] = ()
 
     people: int
     pairs: int
@@ -382,16 +379,12 @@ class PairLaw(Law):
         return self.most - self.least
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        exact = {name: str(getattr(self, name)) for name in ("step", *self.OWN)}
-        known = {name: getattr(self, name) for name in _COUNTED} | exact
-        return {self.KEY: known, "values": list(values), "total": total}
+        return {self.KEY: STORED.written(self), "values": list(values), "total": total}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The law of what `to_json` wrote."""
-        told = stored[cls.KEY]
-        facts: dict[str, Any] = {name: int(told[name]) for name in _COUNTED}
-        return cls(**facts | {name: Fraction(told[name]) for name in ("step", *cls.OWN)})
+        return STORED.made(cls, stored[cls.KEY])
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,7 +400,6 @@ class PairAnswers(PairLaw):
     """
 
     KEY: ClassVar[str] = "pair_answers"
-    OWN: ClassVar[tuple[str, ...]] = ("offset", "gain")
 
     offset: Fraction
     gain: Fraction
@@ -439,7 +431,6 @@ class PairSum(PairLaw):
     """
 
     KEY: ClassVar[str] = "pair_sum"
-    OWN: ClassVar[tuple[str, ...]] = ("rate",)
 
     rate: Fraction
 

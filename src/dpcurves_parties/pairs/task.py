@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused, WrongKind
 from dpcurves.arrays import IntArray
+from dpcurves.codec import STORED
 from dpcurves.conversation import Plan
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
@@ -22,7 +23,7 @@ from dpcurves.records import open_records
 
 from ..serving.identity import Server, write_secret
 from ..serving.messages import ProtocolAborted
-from ..serving.task_document import Role, loss_from_json, loss_to_json
+from ..serving.task_document import Role
 from ..serving.two_servers.kinds import SharedTask, Sharing
 from .mechanisms import KERNELS, SERVERS, Kernel, Noise, Unsigned, planned_answers, planned_sum
 from .promise import Agreement, Promise, whole_numbers
@@ -152,6 +153,9 @@ class PairTask(SharedTask):
 
     KIND: ClassVar[str] = "pair task"
     VERSION: ClassVar[int] = 2
+    FIELDS: ClassVar[Mapping[str, str]] = {
+        name: name for name in ("name", "loss", "trust", "commitment", "servers", "reports_per_owner")
+    }
 
     name: str
     kernel_name: str
@@ -233,24 +237,22 @@ class PairTask(SharedTask):
         scheme = next(name for name, kind in PAIRINGS.items() if isinstance(self.pairing, kind))
         columns = [[column, bits] for column, bits in self.columns]
         return {
-            "name": self.name,
+            **STORED.written(self),
             "kernel": {"name": self.kernel_name, "columns": columns, "circuit": self.kernel.form.circuit},
-            "pairing": {"scheme": scheme, "each": self.pairing.each}, "loss": loss_to_json(self.loss),
-            "adjacency": Neighbours.REPLACE_ONE.value, "unit": "one person", "trust": self.trust.value,
-            "noise": self.noise.name.lower(), "commitment": self.commitment,
-            "reports_per_owner": self.reports_per_owner, "servers": [server.to_json() for server in self.servers],
+            "pairing": {"scheme": scheme, "each": self.pairing.each}, "noise": self.noise.name.lower(),
+            "adjacency": Neighbours.REPLACE_ONE.value, "unit": "one person",
+            "reports_per_owner": self.reports_per_owner,
         }  # fmt: skip
 
     @classmethod
     def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, tuple[str, ...]]) -> Self:
         """The inverse of `facts`."""
         kernel, pairing = stored["kernel"], stored["pairing"]
-        made = cls(
-            stored["name"], kernel["name"], tuple((column, bits) for column, bits in kernel["columns"]),
-            PAIRINGS[pairing["scheme"]](pairing["each"]), loss_from_json(stored["loss"]), Trust(stored["trust"]),
-            Noise[stored["noise"].upper()], stored["commitment"],
-            tuple(Server.from_json(server) for server in stored["servers"]), tokens, stored["reports_per_owner"],
-        )  # fmt: skip
+        columns = tuple((column, bits) for column, bits in kernel["columns"])
+        drawn, noise = PAIRINGS[pairing["scheme"]](pairing["each"]), Noise[stored["noise"].upper()]
+        made = STORED.made(
+            cls, stored, kernel_name=kernel["name"], columns=columns, pairing=drawn, noise=noise, tokens=tokens
+        )
         if made.kernel.form.circuit != kernel["circuit"]:
             raise ProtocolAborted("task", "its kernel is another circuit in this dpcurves: use the one that made it")
         return made

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -13,7 +12,6 @@ from ipaddress import ip_address
 from itertools import count, takewhile
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
 from urllib.parse import urlsplit
 
 from cryptography import x509
@@ -22,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.x509.oid import NameOID
 
+from dpcurves.codec import STORED
 from dpcurves.ledger.chain import publish
 
 from .messages import ProtocolAborted
@@ -192,15 +191,6 @@ class Server:
     sealing: str
     certificate: str
 
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Server:
-        """The inverse of `to_json`."""
-        return cls(str(stored["url"]), str(stored["sealing"]), str(stored["certificate"]))
-
-    def to_json(self) -> dict[str, str]:
-        """Plain objects."""
-        return {"url": self.url, "sealing": self.sealing, "certificate": self.certificate}
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Identity:
@@ -227,7 +217,7 @@ class Identity:
             raise ProtocolAborted("identity", f"{str(folder)!r} cannot be made ({error.strerror})") from None
         write_secret(folder / SEALING, sealing.private_bytes_raw().hex() + "\n")
         made.write(folder / CERTIFICATE, folder / PROOF)
-        write_public(folder / PUBLIC, json.dumps(server.to_json(), indent=1) + "\n")
+        write_public(folder / PUBLIC, json.dumps(STORED.write(server), indent=1) + "\n")
         return cls(folder, server, sealing)
 
     @classmethod
@@ -263,7 +253,7 @@ class Identity:
         if url is None:
             public = replace(made.public, certificate=self.public.certificate)
             (coming / PUBLIC).unlink()
-            write_public(coming / PUBLIC, json.dumps(public.to_json(), indent=1) + "\n")
+            write_public(coming / PUBLIC, json.dumps(STORED.write(public), indent=1) + "\n")
             for name in (CERTIFICATE, PROOF):
                 (coming / name).unlink()
                 os.link(self.folder / name, coming / name)
@@ -307,6 +297,6 @@ class Identity:
 def read_server(path: Path) -> Server:
     """The published identity of a server. Raises `ValueError`: the file can not be read, or says something else."""
     try:
-        return Server.from_json(json.loads(path.read_text(encoding="utf-8")))
+        return STORED.made(Server, json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
         raise ProtocolAborted("server", f"{str(path)!r} does not describe a server") from None

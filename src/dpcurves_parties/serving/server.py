@@ -508,12 +508,7 @@ class _Announced(uvicorn.Server):
     """A server whose connections admission control admits, and which says when it listens."""
 
     def __init__(
-        self,
-        config: uvicorn.Config,
-        admission: Admission,
-        context: ssl.SSLContext,
-        ready: Any,
-        talks: Talks | None,
+        self, config: uvicorn.Config, admission: Admission, context: ssl.SSLContext, ready: Any, talks: Talks | None
     ) -> None:
         super().__init__(config)
         self._admission, self._context, self._ready, self._talks = admission, context, ready, talks

@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +15,6 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 from dpcurves.arguments import Refused
-from dpcurves.privacy import PrivacyLoss
 
 from .identity import require_new, write_public, write_secret
 from .messages import ProtocolAborted
@@ -221,7 +219,9 @@ class TaskDocument(Document):
                 rule = f"it is of version {stored['version']}, this dpcurves speaks {cls.VERSION}"
                 raise ProtocolAborted("task", rule)
             return cls.of_facts(stored, {role: tuple(stored["tokens"][role.value]) for role in Role})
-        except (KeyError, TypeError, AttributeError, ZeroDivisionError, json.JSONDecodeError):
+        except Refused:
+            raise
+        except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
             raise ProtocolAborted("task", f"this is no {cls.KIND} document") from None
 
 
@@ -241,17 +241,6 @@ def kind_of(text: str) -> str:
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
     return found if isinstance(found, str) else ""
-
-
-def loss_to_json(loss: PrivacyLoss) -> dict[str, str]:
-    """A loss in a document."""
-    return {"rho": str(loss.rho)} if loss.epsilon is None else {"epsilon": str(loss.epsilon)}
-
-
-def loss_from_json(stored: Mapping[str, Any]) -> PrivacyLoss:
-    """The inverse of `loss_to_json`."""
-    pure = "epsilon" in stored
-    return PrivacyLoss.pure(Fraction(stored["epsilon"])) if pure else PrivacyLoss.zcdp(Fraction(stored["rho"]))
 
 
 # A new task, with the tickets that belong to it.

@@ -326,9 +326,6 @@ def _opened(
     return Stored(one, report_set.digest_of(share.public), report_set.whole(one, whole), whole), found.extensions
 
 
-# The owner's part: one connection, to the leader.
-
-
 @dataclass(repr=False)
 class LeaderUpload:
     """SECRET. Upload of an owner's contribution by the messages of the DAP draft, to the leader alone. It has no repr.

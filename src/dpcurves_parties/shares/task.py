@@ -11,9 +11,9 @@ from math import prod
 from typing import Any, ClassVar, Self
 
 from dpcurves.arguments import Refused
+from dpcurves.codec import STORED
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.curves.prefixes import even_edges
-from dpcurves.curves.question import grid_from_json, grid_to_json
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import CountLaw, IntervalSums, PathSums
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
@@ -23,7 +23,7 @@ from ..crypto import engine_of_task
 from ..crypto.prio3 import Prio3Histogram
 from ..serving.identity import Server
 from ..serving.messages import ProtocolAborted
-from ..serving.task_document import Role, loss_from_json, loss_to_json
+from ..serving.task_document import Role
 from ..serving.two_servers.dap import Configuration, Vdaf, number
 from ..serving.two_servers.kinds import SharedTask
 from ..serving.two_servers.report_set import LARGEST_SEALED, OVERHEAD
@@ -307,34 +307,16 @@ class Task(SharedTask):
 
     def facts(self) -> dict[str, Any]:
         """Content of the document, without its kind, version and tokens, as plain objects."""
-        classes = None if self.label is None else {"column": self.label.column, "values": list(self.label.values)}
-        return {
-            "name": self.name, "column": self.column, "measured_in": self.measured_in, "grid": grid_to_json(self.grid),
-            "label": classes, "loss": loss_to_json(self.loss), "adjacency": Neighbours.REPLACE_ONE.value,
-            "unit": "one report", "reports_per_owner": self.reports_per_owner, "bits": self.bits,
-            "servers": [server.to_json() for server in self.servers], "owners": self.owners.value,
-            "counted": Counted(self.counted).value, "least": str(self.least),
-            **({"beside": [_axis_to_json(axis) for axis in self.beside]} if self.beside else {}),
-            **({"proofs": list(self.proofs)} if self.proofs else {}),
-            **({"proved_at": list(self.proved_at)} if self.proved_at else {}),
-            **({"enrols": True} if self.enrols else {}),
-            **({"encoding": _one_hot_facts(self.slots)} if self.reported is Reported.HISTOGRAM else {}),
-        }  # fmt: skip
+        encoding = {"encoding": _one_hot_facts(self.slots)} if self.reported is Reported.HISTOGRAM else {}
+        usual = {"measured_in": self.measured_in, "owners": self.owners.value, "least": str(self.least)}
+        unit = {"adjacency": Neighbours.REPLACE_ONE.value, "unit": "one report", "bits": self.bits}
+        return {**STORED.written(self, but=("tokens", "reported")), **usual, **unit, **encoding}
 
     @classmethod
     def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, tuple[str, ...]]) -> Self:
         """The inverse of `facts`."""
-        label = stored["label"]
-        first, second = (Server.from_json(server) for server in stored["servers"])
-        return cls(
-            stored["name"], stored["column"], grid_from_json(stored["grid"]),
-            None if label is None else Categories(label["column"], tuple(label["values"])),
-            loss_from_json(stored["loss"]), int(stored["reports_per_owner"]), (first, second), tokens,
-            stored["measured_in"], Owners(stored["owners"]), Counted(stored["counted"]),
-            Fraction(stored["least"]), tuple(map(_axis_from_json, stored.get("beside", ()))),
-            tuple(stored.get("proofs", ())), bool(stored.get("enrols", False)),
-            Reported.HISTOGRAM if "encoding" in stored else Reported.TREE, tuple(stored.get("proved_at", ())),
-        )  # fmt: skip
+        reported = Reported.HISTOGRAM if "encoding" in stored else Reported.TREE
+        return STORED.made(cls, stored, tokens=tokens, reported=reported)
 
 
 def _one_hot_facts(slots: int) -> dict[str, object]:
@@ -347,16 +329,15 @@ def _one_hot_facts(slots: int) -> dict[str, object]:
     return {"vdaf": "Prio3Histogram", "length": scheme.length, "chunk_length": scheme.chunk}
 
 
-def _axis_to_json(axis: Axis | Categories) -> dict[str, Any]:
-    if isinstance(axis, Axis):
-        return {"column": str(axis.column), "grid": grid_to_json(axis.grid)}
-    return {"column": axis.column, "values": list(axis.values)}
-
-
-def _axis_from_json(stored: Mapping[str, Any]) -> Axis | Categories:
+def _axis_of(stored: Mapping[str, Any]) -> Axis | Categories:
     if "grid" in stored:
-        return Axis(stored["column"], grid_from_json(stored["grid"]))
+        return Axis(stored["column"], STORED.read(Grid, stored["grid"]))
     return Categories(stored["column"], tuple(stored["values"]))
+
+
+STORED.add(Axis, lambda axis: {"column": str(axis.column), "grid": STORED.write(axis.grid)}, _axis_of)
+STORED.add(Categories, lambda axis: {"column": axis.column, "values": list(axis.values)}, _axis_of)
+STORED.add(Axis | Categories, STORED.write, _axis_of)
 
 
 def _words_of(axis: Axis | Categories) -> str:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from inspect import Parameter
 from pathlib import Path
 from secrets import token_urlsafe
@@ -35,7 +36,7 @@ from dpcurves.cli.options import (
     whole,
 )
 from dpcurves.cli.output import Output
-from dpcurves.cli.terminal import OF_COLUMNS, Misuse, as_typed, say, terminal
+from dpcurves.cli.terminal import OF_COLUMNS, Misuse, as_typed, require_packages, say, terminal
 from dpcurves_parties.serving.watching import Watching
 
 from ..forms import Field, Form
@@ -157,12 +158,6 @@ def _field(parameter: Parameter) -> Field:
     )  # fmt: skip
 
 
-NEEDED = (
-    "argon2", "authlib", "fastapi", "jinja2", "matplotlib", "prometheus_client", "python_multipart", "requests",
-    "uvicorn",
-)  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Keeping:
     """Option for the database of a verification server."""
@@ -251,12 +246,12 @@ class Share:
     may_exceed: bool = flag("--may-exceed", "Let the allowances in one dataset or project add up to more than its own.")
 
 
-def require_extra() -> None:
-    """Refuse if the optional packages of the extra ``server`` are missing. Raises `Misuse`: a package is missing."""
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in NEEDED):
-        raise Misuse("serve", "a server needs more packages; install dpcurves[server]")
+require_extra = partial(
+    require_packages, "serve", "a server needs more packages; install dpcurves[server]",
+    "argon2", "authlib", "fastapi", "jinja2", "matplotlib", "prometheus_client", "python_multipart", "requests",
+    "uvicorn",
+)  # fmt: skip
+"""Refuse if the optional packages of the extra ``server`` are missing."""
 
 
 def serve(keeping: Keeping, door: Door, authority: Authority, watching: Watching) -> None:

@@ -514,9 +514,6 @@ class _LinesAtRest:
         raise Refused("source", f"{self._path!r} cannot be read ({trouble})")
 
 
-# A day of a small campus that nobody lived on: made by formula, so that everybody sees the same.
-
-
 STATES = ("cafeteria", "gym", "library")
 START, END, EVERY = "2026-03-02T06:00", "2026-03-02T22:00", "10m"
 _FIRST = 1_772_431_200

@@ -20,9 +20,6 @@ from ...privacy import Unit
 from ...queries.weighed import WeighedQuery
 from ..source import Column, Kind
 
-# The interface of engines, tables that stay in their engine, and the pieces between bounds that an engine counts.
-
-
 # The interface of engines. One conformance suite holds all of them to the same cells.
 
 
@@ -531,9 +528,7 @@ def keys_of(axis: Categories, kind: Kind) -> tuple[Category | None, ...]:
     return tuple(told.get(value, in_numbers(value)) for value in axis.values)
 
 
-def texts_and_numbers(
-    keys: Sequence[Category | None],
-) -> tuple[tuple[str | None, ...], tuple[float | None, ...]]:
+def texts_and_numbers(keys: Sequence[Category | None]) -> tuple[tuple[str | None, ...], tuple[float | None, ...]]:
     """By what text, else by what number, each category is found."""
     texts = tuple(str(key) if is_compared_as_text(key) else None for key in keys)
     numbers = tuple(None if key is None or is_compared_as_text(key) else float(key) for key in keys)
