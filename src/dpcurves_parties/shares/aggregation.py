@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -610,36 +610,46 @@ class TaskService(Collection[Task]):
         return PlainCounting(held.reports, allotment, standing, proofs)
 
     def _in_memory(self, standing: Standing) -> Held:
-        shares, encoding = self._shares(standing), self.task.encoding
+        encoding = self.task.encoding
         if isinstance(encoding, HistogramEncoding):
+            shares = self._shares(standing)
             _, listing = self.store.listing(self.task.hash)
             key = verify_key(self._common, self.task.hash)
             return Held(HistogramReports(encoding, self.party, sorted(listing), shares, key), None)
-        proved = encoding.proved(shares) if self.task.proofs else None
+        words = list[tuple[Words, list[bytes]]]()
+        parts, count = self._with_words(encoding, standing, words), standing.reports
         if isinstance(encoding, CheckedEncoding):
-            keys = encoding.checked_keys(self.party, shares)
-            return Held(CheckedReports(keys, encoding.engine, self._verification(standing)), proved)
-        return Held(Reports(encoding.keys(self.party, shares), encoding.engine, self._key(standing)), proved)
+            keys = encoding.gathered_checked(self.party, parts, count)
+            return Held(CheckedReports(keys, encoding.engine, self._verification(standing)), self._proved(words))
+        held = Reports(encoding.gathered(self.party, parts, count), encoding.engine, self._key(standing))
+        return Held(held, self._proved(words))
+
+    def _with_words(
+        self, encoding: Encoding, standing: Standing, words: list[tuple[Words, list[bytes]]]
+    ) -> Iterator[Sequence[bytes]]:
+        """SECRET: shares of the reports that count in parts; their words of proofs, where there are some, are kept."""
+        for part in self._parts(standing):
+            if self.task.proofs:
+                some, seeds = encoding.proved(part)
+                words.append((some.copy(), seeds))  # without the rest of the reports
+            yield part
+
+    def _proved(self, words: Sequence[tuple[Words, list[bytes]]]) -> tuple[Words, list[bytes]] | None:
+        if not self.task.proofs:
+            return None
+        return np.concatenate([one for one, _ in words]), [seed for _, seeds in words for seed in seeds]
 
     def _in_jobs(self, standing: Standing) -> Held | None:
         """Reports as jobs of workers; None where the server has no place for them."""
-        encoding, words, seeds = self.task.encoding, list[Words](), list[bytes]()
+        encoding, words = self.task.encoding, list[tuple[Words, list[bytes]]]()
         if self.place.jobs is None or not isinstance(encoding, Encoding):
             return None
-
-        def kept(part: Sequence[bytes]) -> Sequence[bytes]:
-            if self.task.proofs:
-                more = encoding.proved(part)
-                words.append(more[0])
-                seeds.extend(more[1])
-            return part
-
         checked = self._verification(standing) if isinstance(encoding, CheckedEncoding) else b""
         form = Form(self.task.hash, self.party, encoding.slots, encoding.proofs, checked)
         cutting = Cutting(self.place.jobs, self.place.workers)
-        jobs = cutting.cut(form, str(standing.set), map(kept, self._parts(standing)))
-        proved = (np.concatenate(words), seeds) if self.task.proofs else None
-        return Held(CheckedJobs(jobs) if checked else ReportJobs(jobs, self._key(standing)), proved)
+        jobs = cutting.cut(form, str(standing.set), self._with_words(encoding, standing, words))
+        held = CheckedJobs(jobs) if checked else ReportJobs(jobs, self._key(standing))
+        return Held(held, self._proved(words))
 
     @property
     def _common(self) -> bytes:

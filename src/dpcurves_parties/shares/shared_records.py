@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from hashlib import sha256
 from threading import Lock
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,14 +124,26 @@ class Encoding(Sharing):
         Raises:
             ValueError: a share is not of this encoding and party.
         """
-        public, seeds = self._parts(shares)
-        keys = ComparisonKeys(PublicShare.from_records(self.domain, public), SeedShare(party, seeds))
-        return ComparisonKeys.joined([keys])  # each part in one piece of memory, as engines read it fastest
+        return self.gathered(party, [shares], len(shares))
+
+    def gathered(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> ComparisonKeys:
+        """SECRET: the keys of so many reports, whose shares come in parts. Raises `ValueError`: as `keys`."""
+        return ComparisonKeys(*self._gathered(party, parts, count))
 
     def proved(self, shares: Sequence[bytes]) -> tuple[Words, list[bytes]]:
         """SECRET: the words in the shares of some reports, ``(reports, proofs)``, and the seed of each."""
         public, seeds = _parts(shares, self.public_size)
         return public[:, public.shape[1] - self.proofs :], _rows(seeds)
+
+    def _gathered(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> tuple[Any, SeedShare]:
+        """Both halves, each in one piece of memory, into which parts are laid when they come. What is more is left."""
+        public, seeds, start = self.PUBLIC.blank(self.domain, count), np.empty((count, 2), np.uint64), 0
+        for shares in parts:
+            (rows, own), room = self._parts(shares), public[start : start + len(shares)]
+            room.put(self.PUBLIC.from_records(self.domain, rows)[: len(room)])
+            seeds[start : start + len(shares)] = own[: len(room)]
+            start += len(shares)
+        return public, SeedShare(party, seeds)
 
     def _parts(self, shares: Sequence[bytes]) -> tuple[Words, Words]:
         """The public halves, without words of proofs, and the seeds. Raises `ValueError`: a word is none."""
@@ -155,10 +167,11 @@ class CheckedEncoding(Encoding):
 
     def checked_keys(self, party: int, shares: Sequence[bytes]) -> CheckedKeys:
         """SECRET: the keys in the shares of some reports, for one server. Raises `ValueError`: as `Encoding.keys`."""
-        public, seeds = self._parts(shares)
-        return CheckedKeys.joined(
-            [CheckedKeys(CheckedShare.from_records(self.domain, public), SeedShare(party, seeds))]
-        )
+        return self.gathered_checked(party, [shares], len(shares))
+
+    def gathered_checked(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> CheckedKeys:
+        """SECRET: as `Encoding.gathered`."""
+        return CheckedKeys(*self._gathered(party, parts, count))
 
     def warm(self) -> None:
         (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
