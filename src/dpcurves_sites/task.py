@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -118,7 +118,7 @@ class FederationTask(TaskDocument):
     budget: PrivacyLoss
     coordinator: Server
     analysts: tuple[bytes, ...]
-    tokens: Mapping[Role, tuple[str, ...]]
+    tokens: Mapping[Role, Sequence[str]]
     columns: Schema = field(default_factory=dict)
     most_rows: int | None = None
 
@@ -149,7 +149,7 @@ class FederationTask(TaskDocument):
         }  # fmt: skip
 
     @classmethod
-    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, tuple[str, ...]]) -> Self:
+    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
         members = tuple(Member.from_json(each) for each in stored["sites"])
         model = SecureSum(len(members), stored["tolerated"], stored["absent"], stored["sites_per_unit"])
         unit = Unit(stored["unit"], stored["rows_per_unit"]) if stored["unit"] else EACH_RECORD

@@ -109,7 +109,7 @@ class Task(SharedTask):
     loss: PrivacyLoss
     reports_per_owner: int
     servers: tuple[Server, Server]
-    tokens: Mapping[Role, tuple[str, ...]]
+    tokens: Mapping[Role, Sequence[str]]
     measured_in: str = ""
     owners: Owners = Owners.UNCHECKED
     counted: Counted | None = None
@@ -322,7 +322,7 @@ class Task(SharedTask):
         }  # fmt: skip
 
     @classmethod
-    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, tuple[str, ...]]) -> Self:
+    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
         """The inverse of `facts`."""
         label = stored["label"]
         first, second = (Server.from_json(server) for server in stored["servers"])
