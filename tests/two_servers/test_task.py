@@ -281,7 +281,7 @@ def test_many_tickets_are_packed_and_change_nothing_of_a_task(monkeypatch: pytes
     monkeypatch.setattr("dpcurves_parties.serving.task_document.MANY", 2)
     tokens = [f"{number:064x}" for number in range(5)]
     names = [hash_of(token) for token in tokens]
-    made = replace(PLAIN, tokens={Role.OWNER: (*names, names[0])})
+    made = replace(PLAIN, tokens={Role.OWNER: (*names, names[0]), Role.ANALYST: (), Role.COORDINATOR: ()})
     text = made.to_json()
     read = Task.from_json(text + "\n")
     assert isinstance(read.tokens[Role.OWNER], Hashes)

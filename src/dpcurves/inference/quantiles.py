@@ -293,9 +293,7 @@ class Bracket(NamedTuple):
         return split(self.low, self.high) if self.high - self.low > 1 else None
 
 
-def bisected(
-    cells: int, reached: Callable[[int], bool | None], split: Callable[[int, int], int] = rounded
-) -> Bracket:
+def bisected(cells: int, reached: Callable[[int], bool | None], split: Callable[[int, int], int] = rounded) -> Bracket:
     """The bracket to which the answers lead, as far as there are answers: of one cell after ``ceil(log2(cells))``.
 
     The crossing is that of the isotonic regression of the counts, however weighted: those that were asked to the left

@@ -392,7 +392,10 @@ class _CheckedWalk:
         yield from self.visit(public, right, (middle, last), transcript)
 
     def _children(self, public: CheckedShare, node: _Node, transcript: _Transcript) -> tuple[_Node, _Node]:
-        ring, below, proofs, weights = self.domain.ring, *_looked_at(self.engine, public, (node.level, node.index), node.seeds)
+        ring, below, proofs, weights = (
+            self.domain.ring,
+            *_looked_at(self.engine, public, (node.level, node.index), node.seeds),
+        )
         transcript.add(proofs[0])
         transcript.add(proofs[1])
         transcript.add(ring.subtract(ring.add(weights[0], weights[1]), node.weights))

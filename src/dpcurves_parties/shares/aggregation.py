@@ -357,7 +357,10 @@ class CheckedCounting:
         if dropped is None:
             raise ProtocolAborted("peer", UNCHECKED, 409)
         numbers, seen = self._numbers(plan, dropped)
-        half, proof = Half(numbers, int(flags_of(dropped, self.standing.reports).sum()), seen=seen), self._proof(dropped)
+        half, proof = (
+            Half(numbers, int(flags_of(dropped, self.standing.reports).sum()), seen=seen),
+            self._proof(dropped),
+        )
         return half if proof is None else proof.beside(half, opened(message, "question"), asked.at, analyst)
 
     def settle(self, asked: Asked, message: bytes) -> bytes:

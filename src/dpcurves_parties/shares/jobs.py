@@ -130,9 +130,7 @@ class Jobs:
     jobs: Sequence[EvaluationJob]
     workers: Workers
 
-    def sums(
-        self, at: Sequence[int], counted: NDArray[np.bool_] | None = None, nodes: Sequence[Node] = ()
-    ) -> Sums:
+    def sums(self, at: Sequence[int], counted: NDArray[np.bool_] | None = None, nodes: Sequence[Node] = ()) -> Sums:
         """SECRET: sums at these thresholds over all reports, or over those of a mask, of which there is one at least.
 
         With nodes, it is sums in their left children, and a row of hashes of each job.
