@@ -356,7 +356,7 @@ def memory(sizes: Sequence[int], grid: dp.Grid, workers: str) -> Table:
     for reports in sizes:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            task, _ = of_many(folder, [secrets.token_hex(32)], 1, grid)
+            task, _ = of_many(folder, [secrets.token_hex(32)], reports, grid)  # with a ticket for each
             shares = task.encoding.shared(np.arange(min(PART, grid.cells)), Randomness.system())
             ids = [os.urandom(ID) for _ in range(reports)]
             for party in (0, 1):

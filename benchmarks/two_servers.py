@@ -6,7 +6,8 @@ another owner. Times are by the clock, and the processors' time of all processes
 that is the one to look at. With `--check`, upload and first answer are measured for owners who are believed and for
 owners who are checked, and compared. With `--stored`, server 0 alone is measured: what it spends on an owner who
 sends one report on a connection of its own, and on a stranger who asks where the task stands, while so many reports
-of as many owners are stored. With `--quantiles`, five quantiles of checked reports are asked in one question. With
+of as many owners are stored. With `--quantiles`, five quantiles of checked reports on `--slots` cells are asked in one
+question; reports are put into both stores, and `--jobs` has servers evaluate them in jobs on disk. With
 `--cells`, one server's work for the counts of all of 1,024 cells is measured alone; with `--proofs`, what proofs of
 answers add for an owner, for a server and to a half; with `--agreement`, what servers tell each other to find the
 reports that both have, beside a Merkle tree. Compiled code is loaded before. Nothing is asserted.
@@ -60,7 +61,9 @@ from dpcurves_parties.serving.two_servers.report_set import (
     Unlisted,
     bits_for,
     common,
+    digest_of,
     parts_of,
+    whole,
 )
 from dpcurves_parties.serving.two_servers.report_set import packed as packed_listings
 from dpcurves_parties.serving.two_servers.report_set import (
@@ -89,6 +92,8 @@ def main() -> None:
     parser.add_argument("--reports", type=int, default=100_000)
     parser.add_argument("--check", action="store_true", help="compare checked reports with unchecked ones")
     parser.add_argument("--quantiles", action="store_true", help="ask five quantiles of checked reports, nothing else")
+    parser.add_argument("--slots", type=int, default=2**30, help="cells of the grid for quantiles")
+    parser.add_argument("--jobs", action="store_true", help="have servers lay reports out in jobs, for quantiles")
     parser.add_argument("--stored", help="measure single uploads with so many reports stored: numbers with commas")
     parser.add_argument("--cells", action="store_true", help="measure the counts of all of 1,024 cells at one server")
     parser.add_argument("--proofs", action="store_true", help="measure what proofs of answers add")
@@ -107,22 +112,86 @@ def main() -> None:
         Console().print(single_uploads([int(number) for number in arguments.stored.split(",")]))
         return
     reports = arguments.reports
+    if arguments.quantiles:
+        with Progress(console=Console(stderr=True)) as bars:
+            found = quantiles(reports, dp.Grid(-8, 8, cells=arguments.slots), bars, in_jobs=arguments.jobs)
+        Console().print(found)
+        return
     table = Table(
         "what", "target", "seconds", "processor seconds", title=f"{reports} reports, 32-bit grid, two servers"
     )
     with Progress(console=Console(stderr=True)) as bars:
         if arguments.check:
             compare(reports, table, bars)
-        elif arguments.quantiles:
-            with running(reports, Owners.CHECKED) as trial:
-                trial.upload(table, bars)
-                trial.five(table, bars)
         else:
             with running(reports, Owners.UNCHECKED) as trial:
                 trial.upload(table, bars)
                 trial.answers(table, bars)
             errors(table, bars)
     Console().print(table)
+
+
+def quantiles(reports: int, grid: dp.Grid, bars: Progress, *, in_jobs: bool) -> Table:
+    """Five quantiles with intervals of checked reports, which are put into both stores and not uploaded."""
+    title = f"{reports} checked reports, {grid.cells} cells, two servers: five quantiles, with intervals"
+    table = Table("what", "seconds", "processor seconds", "MB of each server at most", title=title)
+    shares_of = (0.05, 0.25, 0.5, 0.75, 0.95)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        task = founded(folder, reports, Owners.CHECKED, grid)
+        places = read_places(task, {"x": np.random.default_rng(1).normal(size=reports)})
+        put(task, folder, places, bars)
+        more = ["--jobs", str(folder / "jobs")] if in_jobs else []
+        with servers(folder, task, "--patience", "3600", *more) as processes:
+            clock = Clock([each.pid for each in processes])
+
+            def told(what: str) -> None:
+                wall, cpu = clock.stop()
+                peaks = " and ".join(f"{peak_of(each.pid):.0f}" for each in processes)
+                table.add_row(what, f"{wall:.1f}", f"{cpu:.1f}", peaks)
+                clock.start()
+
+            close(task, Ticket.read(folder / "tickets" / "coordinator-1", Role.COORDINATOR))
+            told("close")
+            ticket = Ticket.read(folder / "tickets" / "analyst-1", Role.ANALYST)
+            with Analyst(task, ticket, patience=3600) as analyst:
+                analyst.ask(CdfQuestion("x", grid, at=(grid.cells // 2,)))
+                told("first answer (reports are read and checked, the loss is charged)")
+                bar = bars.add_task("five quantiles", total=grid.cells.bit_length())
+                question = QuantilesQuestion("x", grid, shares_of)
+                found = analyst.ask(question, progress=lambda: bars.advance(bar))
+                told("five quantiles")
+    exact = np.sort(places)[[int(p * reports) for p in shares_of]]
+    off = np.abs(grid.cell_of(found.x) - exact) / grid.cells
+    table.add_row("largest error, in millionths of the grid", f"{1e6 * off.max():.1f}", "", "")
+    return table
+
+
+def put(task: Task, folder: Path, places: np.ndarray, bars: Progress) -> None:
+    """Store reports at both servers, as if an owner had sent them."""
+    stores = []
+    for party in (0, 1):
+        url = f"sqlite:///{folder / f'a{party}' / 'reports.db'}"
+        Ledger.open(url)
+        stores.append(Store(url))
+        stores[party].begin(task.hash)
+    for start in bars.track(range(0, len(places), AT_ONCE), description="reports are put into both stores"):
+        shares = task.encoding.shared(places[start : start + AT_ONCE], Randomness.system())
+        names = [os.urandom(ID) for _ in shares]
+        for party, store in enumerate(stores):
+            halves = [
+                (name, digest_of(share[party][: task.encoding.public_size]), share[party])
+                for name, share in zip(names, shares, strict=True)
+            ]
+            kept = [Stored(name, digest, whole(name, share), share) for name, digest, share in halves]
+            store.add(task.hash, len(places), Offer(0, bytes(NAME), Earlier.STAYS, kept))
+
+
+def peak_of(process: int) -> float:
+    """MB that a process had resident at most; 0 where the system does not say."""
+    file = Path(f"/proc/{process}/status")
+    lines = file.read_text().splitlines() if file.exists() else []
+    return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM")), 0.0)
 
 
 def compare(reports: int, table: Table, bars: Progress) -> None:
@@ -298,13 +367,13 @@ def running(reports: int, owners: Owners) -> Iterator[Trial]:
             yield Trial(folder, task, reports, Clock([each.pid for each in processes]))
 
 
-def founded(folder: Path, reports: int, owners: Owners) -> Task:
+def founded(folder: Path, reports: int, owners: Owners, grid: dp.Grid | None = None) -> Task:
     with socket.socket() as one, socket.socket() as other:
         for probe in (one, other):
             probe.bind(("127.0.0.1", 0))
         ports = one.getsockname()[1], other.getsockname()[1]
     first, second = (Identity.found(folder / f"a{party}", f"https://127.0.0.1:{ports[party]}") for party in (0, 1))
-    draft = Task("benchmark", "x", GRID, None, ONE, reports, (first.public, second.public), {}, owners=owners)
+    draft = Task("benchmark", "x", grid or GRID, None, ONE, reports, (first.public, second.public), {}, owners=owners)
     people = {Role.OWNER: 1, Role.ANALYST: 1, Role.COORDINATOR: 1}
     return found(draft, people, folder / "task.json", folder / "tickets")
 
@@ -406,15 +475,6 @@ class Trial:
             self.clock.start()
             analyst.ask(CdfQuestion("x", GRID, at=tuple(GRID.cells * place // 64 for place in range(1, 65))))
             self.timed(table, "64-point curve", "10")
-
-    def five(self, table: Table, bars: Progress) -> None:
-        """Five quantiles with intervals, in one question."""
-        with self.analyst() as analyst:
-            self.clock.start()
-            bar = bars.add_task("five quantiles", total=32)
-            question = QuantilesQuestion("x", GRID, (0.05, 0.25, 0.5, 0.75, 0.95))
-            analyst.ask(question, progress=lambda: bars.advance(bar))
-            self.timed(table, "five quantiles, with intervals", "")
 
     def analyst(self) -> Analyst:
         return Analyst(self.task, Ticket.read(self.folder / "tickets" / "analyst-1", Role.ANALYST))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -114,7 +114,7 @@ class FederationTask(TaskDocument):
     budget: PrivacyLoss
     coordinator: Server
     analysts: tuple[bytes, ...]
-    tokens: Mapping[Role, tuple[str, ...]]
+    tokens: Mapping[Role, Sequence[str]]
     columns: Schema = field(default_factory=dict)
     most_rows: int | None = None
 
@@ -142,7 +142,7 @@ class FederationTask(TaskDocument):
         }  # fmt: skip
 
     @classmethod
-    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, tuple[str, ...]]) -> Self:
+    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
         model = SecureSum(len(stored["sites"]), stored["tolerated"], stored["absent"], stored["sites_per_unit"])
         unit = Unit(stored["unit"], stored["rows_per_unit"]) if stored["unit"] else EACH_RECORD
         columns = {name: Holds(kind) for name, kind in stored["columns"]}

@@ -19,10 +19,15 @@ from dpcurves_parties.crypto import (
     CheckedShare,
     Domain,
     Engine,
+    Marking,
+    Node,
+    NodeWalk,
     Ring,
     SeedShare,
     SharedChecked,
+    below_from,
     checked_values,
+    nodes_of,
     share_checked_cells,
 )
 from dpcurves_parties.crypto.ring import Words
@@ -81,6 +86,27 @@ def test_all_engines_make_and_read_the_same_bits(ring: Ring, engine: Engine) -> 
         assert np.array_equal(one.digests, other.digests)
 
 
+@pytest.mark.parametrize("engine", ENGINES, ids=NAMES)
+def test_all_engines_see_the_same_at_nodes_and_count_what_lies_below(engine: Engine) -> None:
+    """Of 300 keys, which neither fill registers nor the part that is looked at together."""
+    domain, cells = Domain(9, Z64), np.random.default_rng(3).integers(0, 2**9, 300).tolist()
+    both, at = shared(cells, domain), [[256], [128, 1, 511], [257, 130, 384]]
+    left: list[dict[Node, int]] = [{}, {}]
+    walks = [NodeWalk(both.keys(party), engine, Marking.of(KEY)) for party in (0, 1)]
+    for asked_for in at:
+        nodes = [node for node in nodes_of(asked_for, 9) if node not in left[0]]
+        seen = [walk.look(nodes) for walk in walks]
+        for party in (0, 1):
+            again = NodeWalk(both.keys(party), PORTABLE, Marking.of(KEY)).look(nodes)
+            assert np.array_equal(again.left, seen[party].left)
+            assert np.array_equal(again.marks, seen[party].marks)
+            left[party] |= zip(nodes, domain.ring.integers(seen[party].left), strict=True)
+        assert np.array_equal(seen[0].marks, seen[1].marks)
+        for below in asked_for:
+            shares = [below_from(each, below, domain) for each in left]
+            assert sum(shares) % 2**64 == sum(x < below for x in cells)
+
+
 def steps(bits: int) -> Words:
     """Values of all honest keys: ``(cells, thresholds)``."""
     everywhere = np.arange(2**bits)
@@ -99,6 +125,12 @@ def test_whatever_bit_is_flipped_for_both_servers_a_key_that_passes_everywhere_h
     public = CheckedShare.from_records(domain, flips[turns])
     first, second = (SeedShare(party, np.repeat(both.seeds[party].words, len(public), axis=0)) for party in (0, 1))
     opened, accepted = asked(CheckedKeys(public, first), CheckedKeys(public, second), list(range(8)))
+    nodes, marks = nodes_of(range(1, 8), 3), [Marking.of(KEY)] * 2
+    for place, passes in enumerate(accepted.tolist()):
+        part = slice(place, place + 1)
+        keys = CheckedKeys(public[part], first[part]), CheckedKeys(public[part], second[part])
+        seen = [NodeWalk(one, PORTABLE, mark).look(nodes).marks for one, mark in zip(keys, marks, strict=True)]
+        assert np.array_equal(*seen) == passes
     curves = {tuple(curve) for curve in opened[:, accepted, 0].T.tolist()}
     assert curves <= {tuple(curve) for curve in steps(bits).tolist()}
     assert not accepted.all()

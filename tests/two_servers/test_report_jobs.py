@@ -27,7 +27,7 @@ from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_parties.serving.workers import Dask, Here, Processes, Workers, workers_at
 from dpcurves_parties.shares.function_shares import Owners
 from dpcurves_parties.shares.jobs import CheckedJobs, Cutting, Form, Jobs, ReportJobs
-from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
+from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Looks, Reports
 from dpcurves_parties.shares.task import Task
 
 TASK, SLOTS, NOISE = "ab" * 32, 100, NoiseKey(bytes(32))
@@ -53,7 +53,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"memory://{tmp_path.name}"
 
 
-def test_jobs_count_what_reports_in_memory_count(place: str) -> None:
+def test_jobs_count_what_reports_in_memory_count(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     engine, at = engine_of_task(bytes.fromhex(TASK)), [1, 7, 50, SLOTS]
     plain = Encoding(SLOTS, engine)
     shares = shares_of(plain)
@@ -71,6 +71,12 @@ def test_jobs_count_what_reports_in_memory_count(place: str) -> None:
     accepted = np.ones(len(shares), dtype=bool)
     accepted[[0, 70, 71, 299]] = False
     assert one.among(accepted, NOISE).sums == other.among(accepted, NOISE).sums != dict(zip(at, one.sums, strict=True))
+    monkeypatch.setattr("dpcurves_parties.shares.shared_records.AT_ONCE", 64)
+    looks = [Looks(each, accepted, checked.domain) for each in (judged, other.reports)]
+    for some in ([1, 50], [7, 50, SLOTS]):
+        (sums, seen), (of_jobs, seen_by_jobs) = (look.at(some, NOISE) for look in looks)
+        assert sums.sums == of_jobs.sums == {slots: one.among(accepted, NOISE).sums[slots] for slots in some}
+        assert seen == seen_by_jobs
 
 
 def test_a_blob_that_is_damaged_or_gone_ends_in_one_line(tmp_path: Path) -> None:

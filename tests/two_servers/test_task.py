@@ -20,7 +20,7 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.session import rehearse
 from dpcurves_parties.serving.identity import Identity, Pair, read_server
 from dpcurves_parties.serving.server import Address, proving, proving_alone
-from dpcurves_parties.serving.task_document import Role, Ticket, found, hash_of, hash_of_shown
+from dpcurves_parties.serving.task_document import Hashes, Role, Ticket, found, hash_of, hash_of_shown
 from dpcurves_parties.serving.two_servers.report_set import (
     Summary,
     Unlisted,
@@ -275,3 +275,20 @@ def test_reports_count_that_both_servers_have_with_the_same_public_half() -> Non
     for message in (good[:-1], good + b"0", good[:7], packed({1: b"i" * 32 + b"i" * 32}), good + good):
         with pytest.raises(ProtocolAborted, match=r"^peer: its listing"):
             unpacked(message)
+
+
+def test_many_tickets_are_packed_and_change_nothing_of_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpcurves_parties.serving.task_document.MANY", 2)
+    tokens = [f"{number:064x}" for number in range(5)]
+    names = [hash_of(token) for token in tokens]
+    made = replace(PLAIN, tokens={Role.OWNER: (*names, names[0]), Role.ANALYST: (), Role.COORDINATOR: ()})
+    text = made.to_json()
+    read = Task.from_json(text + "\n")
+    assert isinstance(read.tokens[Role.OWNER], Hashes)
+    assert (read, read.hash, read.to_json()) == (made, made.hash, text)
+    numbers = read.bearers[Role.OWNER]
+    assert [numbers[name] for name in names] == [5, 1, 2, 3, 4]
+    assert [numbers.get(name) for name in (hash_of("another"), names[1].upper(), "", names[1][:-1])] == [None] * 4
+    assert list(read.tokens[Role.OWNER][1:3]) == names[1:3]
+    with pytest.raises(ProtocolAborted, match="^task: the document was changed"):
+        Task.from_json(text.replace('"name"', ' "name"', 1))

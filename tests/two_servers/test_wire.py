@@ -16,7 +16,7 @@ from textbook import Textbook, TextbookChecked, task_keys
 from wire_vectors import QUESTIONS, SLOTS, VECTORS, bytes_of, fixed, task_of, written
 
 from dpcurves.laws import IntervalSums
-from dpcurves_parties.crypto import checked_values
+from dpcurves_parties.crypto import Marking, NodeWalk, checked_values, nodes_of
 from dpcurves_parties.serving.two_servers.report_set import OVERHEAD, ClosingMessage, packed_batch, unpacked_batch
 from dpcurves_parties.shares.function_shares import Owners
 from dpcurves_parties.shares.shared_records import CheckedEncoding
@@ -150,12 +150,17 @@ def test_digests_are_those_of_the_key_that_both_servers_have() -> None:
     rising, encoding = sorted(read["reports"], key=lambda report: str(report["id"])), task.encoding
     assert isinstance(encoding, CheckedEncoding)
     shown = []
-    for party, (to, part) in enumerate((("half", "message"), ("evaluate", "answer"))):
+    every = [slots - 1 for slots in task.checked_at]
+    for party, (to, part) in enumerate((("settle", "message"), ("evaluate", "answer"))):
         shares = [bytes.fromhex(report["public"] + report["seeds"][party]) for report in rising]
-        found = checked_values(encoding.checked_keys(party, shares), [2, 6], encoding.engine, verification)
+        keys_of = encoding.checked_keys(party, shares)
+        found = checked_values(keys_of, every, encoding.engine, verification)
         shown.append(found.digests)
         assert b64decode(json.loads(said(read, to, part))["check"]) == found.digests.tobytes()
     failed = ~(shown[0] == shown[1]).all(axis=1)
+    look = NodeWalk(keys_of[~failed], encoding.engine, Marking.of(verification)).look(nodes_of([3, 7], task.bits))
+    hashes = b"".join(sha256(row.tobytes()).digest() for row in look.marks)
+    assert json.loads(said(read, "half", "answer"))["seen"] == sha256(hashes).hexdigest()
     assert [report["slot"] for report, bad in zip(rising, failed, strict=True) if bad] == SLOTS[-1:]
     dropped = json.loads(said(read, "settle", "answer"))["dropped"]
     assert b64decode(dropped) == np.packbits(failed).tobytes()

@@ -262,24 +262,34 @@ def _log_moment(part: Weighed, rate: float) -> float:
     return 2 * log(-expm1(-decay)) - log(-expm1(rate - decay)) - log(-expm1(-rate - decay))
 
 
+def rounded(low: int, high: int) -> int:
+    """The threshold between both that most powers of two divide: where counts are sums along a binary tree, the next
+    one on the way down.
+
+    >>> rounded(0, 1000), rounded(512, 1000), rounded(0, 512)
+    (512, 768, 256)
+    """
+    depth = (low ^ (high - 1)).bit_length() - 1
+    return (high - 1) >> depth << depth
+
+
+def halved(low: int, high: int) -> int:
+    """The threshold in the middle of both, as earlier versions asked for."""
+    return (low + high) // 2
+
+
 class Bracket(NamedTuple):
     """The thresholds between which the crossing lies: above `low`, and not above `high`."""
 
     low: int
     high: int
 
-    @property
-    def middle(self) -> int | None:
+    def middle(self, split: Callable[[int, int], int] = rounded) -> int | None:
         """The threshold that is asked next; None where there is nothing left to ask."""
-        return (self.low + self.high) // 2 if self.high - self.low > 1 else None
-
-    def after(self, reached: bool) -> Bracket:
-        """The half that is left once the count of the middle is known."""
-        middle = (self.low + self.high) // 2
-        return Bracket(self.low, middle) if reached else Bracket(middle, self.high)
+        return split(self.low, self.high) if self.high - self.low > 1 else None
 
 
-def bisected(cells: int, reached: Callable[[int], bool | None]) -> Bracket:
+def bisected(cells: int, reached: Callable[[int], bool | None], split: Callable[[int, int], int] = rounded) -> Bracket:
     """The bracket to which the answers lead, as far as there are answers: of one cell after ``ceil(log2(cells))``.
 
     The crossing is that of the isotonic regression of the counts, however weighted: those that were asked to the left
@@ -289,13 +299,14 @@ def bisected(cells: int, reached: Callable[[int], bool | None]) -> Bracket:
     Args:
         cells: How many there are. The count of no cells does not reach, that of all does.
         reached: Whether the count of a threshold reaches the target; None where it is not known.
+        split: The threshold that is asked between two.
 
     >>> bisected(8, lambda threshold: threshold >= 5)
     Bracket(low=4, high=5)
     """
     bracket = Bracket(0, cells)
-    while (middle := bracket.middle) is not None and (answer := reached(middle)) is not None:
-        bracket = bracket.after(answer)
+    while (middle := bracket.middle(split)) is not None and (answer := reached(middle)) is not None:
+        bracket = Bracket(bracket.low, middle) if answer else Bracket(middle, bracket.high)
     return bracket
 
 
@@ -349,13 +360,13 @@ class PathQuantile:
     def asked(self) -> tuple[int, ...]:
         """The thresholds that are needed next; none once all searches have ended."""
         brackets = (*self.brackets, *self.outer) if self.independent else self.brackets
-        needed = {bracket.middle for bracket in brackets} | {self.law.cells}
+        needed = {bracket.middle(self._split) for bracket in brackets} | {self.law.cells}
         return tuple(sorted(middle for middle in needed if middle is not None and middle not in self.counts))
 
     @property
     def brackets(self) -> tuple[Bracket, Bracket, Bracket]:
         """For the lower end, the quantile, and the upper end; they do not fall."""
-        lower, middle, upper = (bisected(self.law.cells, self._reaches(side, self._margin)) for side in (-1, 0, 1))
+        lower, middle, upper = (self._bisected(side, self._margin) for side in (-1, 0, 1))
         return lower, middle, upper
 
     def interval(self, *, population: bool) -> Bracket:
@@ -366,8 +377,17 @@ class PathQuantile:
     @property
     def outer(self) -> tuple[Bracket, Bracket]:
         """For the lower and the upper end of the interval for the population."""
-        lower, upper = (bisected(self.law.cells, self._reaches(side, self._wide_margin)) for side in (-1, 1))
+        lower, upper = (self._bisected(side, self._wide_margin) for side in (-1, 1))
         return lower, upper
+
+    def _bisected(self, side: int, margin: Callable[[int], float]) -> Bracket:
+        return bisected(self.law.cells, self._reaches(side, margin), self._split)
+
+    @property
+    def _split(self) -> Callable[[int, int], int]:
+        """The rule by which thresholds were asked, told by the first one: earlier versions halved."""
+        firsts = {split(0, self.law.cells): split for split in (halved, rounded)} if self.law.cells > 1 else {}
+        return next((firsts[threshold] for threshold in self.counts if threshold in firsts), rounded)
 
     @property
     def present(self) -> float:

@@ -15,7 +15,7 @@ from ..conversation import ALL, Below, Brackets, Counted, Evidence, Prefixes, Re
 from ..data import MOST_LAID_OUT, Axis
 from ..estimation import JointEstimate, Splits, layout_of, least_squares_total
 from ..estimation.binary_tree import WHOLE, Dyadic, Layout, beginnings, largest_below, undivided
-from ..inference import PathQuantile
+from ..inference import Bracket, PathQuantile
 from ..laws import Family, IntervalSums, Noise, Tier, printed
 from ..queries import CountQuery, Hint, PartitionQuery, Places, PrefixQuery, Read
 
@@ -459,7 +459,7 @@ def brackets(workload: Brackets, setting: Setting) -> Strategy[Counted]:
     """
     axis, each = workload.axis, 1 - (1 - workload.level) / len(workload.shares)
     alone = setting.adjacency.unit.records == 1
-    first = yield _turn(axis, {axis.slots, max(axis.slots // 2, 1)})
+    first = yield _turn(axis, {axis.slots, Bracket(0, axis.slots).middle() or axis.slots})
     seen = Evidence.of(first)
     while asked := {
         at for share in workload.shares for at in PathQuantile.of(seen, share, each, independent=alone).asked

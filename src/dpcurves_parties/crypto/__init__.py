@@ -2,9 +2,15 @@
 
 from .comparison import (
     CheckedValues,
+    Marking,
+    Node,
+    NodeSums,
+    NodeWalk,
     Shared,
     SharedChecked,
+    below_from,
     checked_values,
+    nodes_of,
     prefix_sums,
     share_cells,
     share_checked_cells,
@@ -15,8 +21,8 @@ from .keys import CheckedKeys, CheckedShare, ComparisonKeys, Octets, PublicShare
 from .ring import Z64, Z128, Domain, Ring
 
 __all__ = [
-    "Z64", "Z128", "CheckedKeys", "CheckedShare", "CheckedValues", "ComparisonKeys", "Domain", "Engine", "FastEngine",
-    "Octets", "PortableEngine", "PublicShare", "Ring", "SeedShare", "Shared", "SharedChecked", "TaskKeys",
-    "checked_record_words", "checked_values", "engine_of_task", "lanes_here", "prefix_sums", "share_cells",
-    "share_checked_cells", "values",
+    "Z64", "Z128", "CheckedKeys", "CheckedShare", "CheckedValues", "ComparisonKeys", "Domain", "Engine",
+    "FastEngine", "Marking", "Node", "NodeSums", "NodeWalk", "Octets", "PortableEngine", "PublicShare", "Ring",
+    "SeedShare", "Shared", "SharedChecked", "TaskKeys", "below_from", "checked_record_words", "checked_values",
+    "engine_of_task", "lanes_here", "nodes_of", "prefix_sums", "share_cells", "share_checked_cells", "values",
 ]  # fmt: skip

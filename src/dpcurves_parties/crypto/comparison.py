@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused
 
-from .engine import Engine, State, chosen, chunks, control, seed_correction, turns_right, twice
+from .engine import Engine, FastEngine, State, chosen, chunks, control, encrypted, seed_correction, turns_right, twice
 from .keys import PROOF_WORDS, CheckedKeys, CheckedShare, ComparisonKeys, Octets, PublicShare, SeedShare, digested
 from .ring import Domain, Words
 
@@ -199,7 +203,13 @@ class _Walk:
 
 DIGEST_SIZE = 16
 VERIFICATION_KEY_SIZE = 32
+Node = tuple[int, int]
+"""Node of the tree over the cells: its level, and its number in that level from the left."""
 _CHUNK = 1024
+_MARKED = 5
+_MARKS = b"dpcurves: marks of nodes, version 1"
+MOST_KEPT = 64
+"""Most nodes in which a walk keeps where it was: 16 bytes for each key and node."""
 _MOST_WORDS = 1024  # of a key's transcript, before it is folded; both servers have to fold alike
 
 
@@ -298,6 +308,10 @@ def checked_values(
     Children's weights add up to their parent's, which was compared, and dead ones have 0: so the live one has its
     parent's, and a node of weight 1 has one live child. Nodes of weight 1 are one path from the root. *End of proof.*
 
+    Looked at are both children of the nodes on the way to each threshold, as far as what is left of it is not the
+    beginning of a node: what lies below that is the sum of the left siblings on the way. So a threshold that many
+    powers of two divide takes a few nodes of a large domain.
+
     What is not promised: that the cell is the owner's true one; that a key which passed now passes at thresholds that
     are asked later; right counts where a server does not follow the protocol.
 
@@ -324,7 +338,7 @@ def checked_values(
     for part in chunks(len(keys), _CHUNK):
         chunk, transcript = keys[part], _Transcript(verification_key)
         transcript.add(fingerprints[part])
-        for place, numbers in walk.visit(chunk.public, _root(chunk), (0, len(thresholds)), transcript):
+        for place, numbers in walk.values(chunk.public, _root(chunk), transcript):
             found[place, part] = numbers
         digests[part] = transcript.digests()
     return CheckedValues(keys, ring.negated(found) if keys.seeds.party else found, digests)
@@ -349,43 +363,63 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _CheckedWalk:
-    """Depth-first walk along the paths of all thresholds, in order; both children of a node are looked at."""
+    """Depth-first walk towards all thresholds, in order; both children of a node are looked at."""
 
     domain: Domain
     thresholds: tuple[tuple[int, int], ...]
     engine: Engine
 
+    def values(self, public: CheckedShare, root: _Node, transcript: _Transcript) -> Iterator[tuple[int, Words]]:
+        """Values at all thresholds; at the last cell, behind which there is none, the weight of the root."""
+        few = sum(threshold + 1 < 1 << self.domain.bits for threshold, _ in self.thresholds)
+        yield from self.visit(public, root, (0, few), transcript)
+        yield from ((place, root.weights) for _, place in self.thresholds[few:])
+
     def visit(
         self, public: CheckedShare, node: _Node, among: tuple[int, int], transcript: _Transcript
     ) -> Iterator[tuple[int, Words]]:
-        """Values at thresholds number ``among[0]`` to ``among[1]``, whose paths go through the node."""
-        first, last = among
+        """Values at thresholds number ``among[0]`` to ``among[1]``, up to which lie cells before or below the node."""
+        (first, last), begin = among, node.index << self.domain.bits - node.level
+        while first < last and self.thresholds[first][0] + 1 == begin:
+            yield self.thresholds[first][1], node.left
+            first += 1
         if first == last:
-            return
-        if node.level == self.domain.bits:
-            value = self.domain.ring.add(node.left, node.weights)
-            yield from ((place, value) for _, place in self.thresholds[first:last])
             return
         left, right = self._children(public, node, transcript)
         shift = self.domain.bits - left.level
-        middle = first + sum(threshold >> shift == left.index for threshold, _ in self.thresholds[first:last])
+        middle = first + sum(threshold + 1 >> shift == left.index for threshold, _ in self.thresholds[first:last])
         yield from self.visit(public, left, (first, middle), transcript)
         yield from self.visit(public, right, (middle, last), transcript)
 
     def _children(self, public: CheckedShare, node: _Node, transcript: _Transcript) -> tuple[_Node, _Node]:
-        ring, level, count = self.domain.ring, node.level, len(node.seeds)
-        below = self.engine.children(node.seeds[None], public.seeds[level], public.turns, level).reshape(-1, 2)
-        mask = control(below)
-        blocks = self.engine.blocks(below)[:, : ring.words].reshape(2, count, ring.words)
-        weights = ring.add(blocks, mask.reshape(2, count, 1) & public.values[level])
-        places = np.repeat(np.array([2 * node.index, 2 * node.index + 1], np.uint64), count)
-        proofs = np.repeat(mask, PROOF_WORDS).reshape(2, count, PROOF_WORDS) & public.proofs[level]
-        proofs ^= _hashes(self.engine, level, places, below).reshape(proofs.shape)
+        ring, below, proofs, weights = (
+            self.domain.ring,
+            *_looked_at(self.engine, public, (node.level, node.index), node.seeds),
+        )
         transcript.add(proofs[0])
         transcript.add(proofs[1])
         transcript.add(ring.subtract(ring.add(weights[0], weights[1]), node.weights))
-        left = _Node(level + 1, 2 * node.index, below[:count], weights[0], node.left)
-        return left, _Node(level + 1, 2 * node.index + 1, below[count:], weights[1], ring.add(node.left, weights[0]))
+        left = _Node(node.level + 1, 2 * node.index, below[0], weights[0], node.left)
+        return left, _Node(left.level, left.index + 1, below[1], weights[1], ring.add(node.left, weights[0]))
+
+
+def _looked_at(engine: Engine, public: CheckedShare, node: Node, seeds: Words) -> tuple[Words, Words, Words]:
+    """Both children of a node: seeds ``(2, keys, 2)``, corrected hashes ``(2, keys, 4)``, weights ``(2, keys, words)``."""
+    (level, index), count, ring = node, len(seeds), public.domain.ring
+    below = engine.children(seeds[None], public.seeds[level], public.turns, level).reshape(-1, 2)
+    mask = control(below)
+    weights = _weights(engine, public, level, below, mask).reshape(2, count, ring.words)
+    places = np.repeat(np.array([2 * index, 2 * index + 1], np.uint64), count)
+    proofs = np.repeat(mask, PROOF_WORDS).reshape(2, count, PROOF_WORDS) & public.proofs[level]
+    proofs ^= _hashes(engine, level, places, below).reshape(proofs.shape)
+    return below.reshape(2, count, 2), proofs, weights
+
+
+def _weights(engine: Engine, public: CheckedShare, level: int, seeds: Words, mask: Words) -> Words:
+    """Weights of seeds one level below `level`, of all keys, once or twice."""
+    ring, words = public.domain.ring, public.domain.ring.words
+    blocks = engine.blocks(seeds)[:, :words].reshape(-1, len(public), words)
+    return ring.add(blocks, mask.reshape(-1, len(public), 1) & public.values[level]).reshape(-1, words)
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -408,6 +442,122 @@ class _Transcript:
 
     def _digested(self, size: int) -> NDArray[np.uint8]:
         return digested(np.concatenate(self.rows, axis=1), size, self.key)
+
+
+def nodes_of(thresholds: Sequence[int], bits: int) -> list[Node]:
+    """Nodes whose children are looked at for the number of cells below some thresholds, level by level.
+
+    >>> nodes_of([4, 6], 3)
+    [(0, 0), (1, 1)]
+    """
+    found = {
+        (level, below >> bits - level)
+        for below in thresholds
+        if 0 < below < 1 << bits
+        for level in range(bits + 1 - (below & -below).bit_length())
+    }
+    return sorted(found)
+
+
+def below_from(left: Mapping[Node, int], below: int, domain: Domain) -> int:
+    """Share of the number of cells below a threshold, from shares of those in left children of nodes."""
+    bits = domain.bits
+    turned = (level for level in range(bits) if below >> bits - 1 - level & 1)
+    return sum(left[level, below >> bits - level] for level in turned) % domain.ring.modulus
+
+
+class Marking(NamedTuple):
+    """SECRET from owners. Key of the marks of nodes, by which servers compare what they see there.
+
+    A mark of a key at a node is the sum (xor) of five blocks, each encrypted once its own mask was added: the four of
+    both children's corrected hashes, and that by how much their weights differ from the node's.
+
+    Formal guarantees: *an honest owner's* marks are the same at both servers. Two different rows of five blocks, chosen
+    without the key, have the same mark with a chance below ``2**-120``, AES being a random permutation: the blocks in
+    which both rows agree cancel; of the others no two inputs are the same but for a chance of ``45 * 2**-128``, as each
+    place has a mask of its own; and two or more different outputs of a permutation of ``2**128`` add up to 0 with a
+    chance below ``2**-127``.
+    """
+
+    key: bytes
+    masks: Words
+
+    @classmethod
+    def of(cls, verification_key: bytes) -> Marking:
+        """The key that both servers derive from the key by which they compare digests."""
+        stream = HKDF(SHA256(), 16 * (_MARKED + 1), salt=None, info=_MARKS).derive(verification_key)
+        return cls(stream[:16], np.frombuffer(stream[16:], "<u8").astype(np.uint64).reshape(_MARKED, 2))
+
+    def marks(self, blocks: Words) -> Words:
+        """The marks ``(keys, 2)`` of rows of blocks ``(5, keys, 2)``."""
+        masked = (blocks ^ self.masks[:, None]).reshape(-1, 2)
+        return np.bitwise_xor.reduce(encrypted(self.key, masked).reshape(blocks.shape), axis=0)
+
+
+class NodeSums(NamedTuple):
+    """SECRET. One server's view of some nodes, in their order, over some keys.
+
+    Attributes:
+        left: Shares of how many cells lie in the left child of each, ``(nodes, words)``.
+        marks: SHA-256 of the marks of all keys, ``(nodes, 32)`` bytes.
+    """
+
+    left: Words
+    marks: NDArray[np.uint8]
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class NodeWalk:
+    """SECRET. Walk of one server down the trees of some checked keys, which all count. It has no repr.
+
+    Where it has been last is kept, so that the next nodes are reached from there.
+
+    Attributes:
+        keys: The keys.
+        engine: Engine that expands their seeds.
+        marking: Key of marks.
+    """
+
+    keys: CheckedKeys
+    engine: Engine
+    marking: Marking
+    _reached: dict[Node, Words] = field(default_factory=dict)
+
+    def look(self, nodes: Sequence[Node]) -> NodeSums:
+        """Sums and marks of nodes, which come after those above them."""
+        domain, party = self.keys.domain, self.keys.seeds.party
+        reached, left, marks = {(0, 0): self.keys.seeds.words, **self._reached}, [], []
+        for node in nodes:
+            total, marked = self._seen(node, self._seeds(node, reached))
+            left.append(total)
+            marks.append(sha256(marked.astype("<u8", copy=False).tobytes()).digest())
+        above = {(level - 1, index >> 1) for level, index in nodes}
+        last = [node for node in nodes if node not in above]
+        self._reached = {node: reached[node].copy() for node in last[:MOST_KEPT]}
+        sums = np.array(left, np.uint64).reshape(len(nodes), domain.ring.words)
+        found = np.frombuffer(b"".join(marks), np.uint8).reshape(len(nodes), 32)
+        return NodeSums(domain.ring.negated(sums) if party else sums, found)
+
+    def _seeds(self, node: Node, reached: dict[Node, Words]) -> Words:
+        if node not in reached:
+            level, index = node[0] - 1, node[1] >> 1
+            above, public = self._seeds((level, index), reached), self.keys.public
+            below = self.engine.children(above[None], public.seeds[level], public.turns, level)
+            reached[level + 1, 2 * index], reached[level + 1, 2 * index + 1] = below
+        return reached[node]
+
+    def _seen(self, node: Node, seeds: Words) -> tuple[Words, Words]:
+        """Sum of the left children's weights, ``(words,)``, and marks ``(keys, 2)``."""
+        public, ring, level = self.keys.public, self.keys.domain.ring, node[0]
+        if isinstance(self.engine, FastEngine) and self.engine.looks and ring.words == 1:
+            total, marks = self.engine.seen(node, seeds, 1 - self.keys.seeds.party, public, *self.marking)
+            return np.array([total], np.uint64), marks
+        own = _weights(self.engine, public, level - 1, seeds, control(seeds)) if level else _root(self.keys).weights
+        _, proofs, weights = _looked_at(self.engine, public, node, seeds)
+        blocks = np.zeros((_MARKED, len(seeds), 2), np.uint64)
+        blocks[:4] = proofs.reshape(2, len(seeds), 2, 2).swapaxes(1, 2).reshape(4, len(seeds), 2)
+        blocks[4, :, : ring.words] = ring.subtract(ring.add(weights[0], weights[1]), own)
+        return ring.sums(weights[0]), self.marking.marks(blocks)
 
 
 def _root(keys: CheckedKeys) -> _Node:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from dpcurves.arguments import Refused
 
-from .keys import PublicShare
+from .keys import CheckedShare, PublicShare
 from .ring import Ring, Words
 
 _PURPOSE = b"dpcurves: fixed keys of expansion, version 1"
@@ -255,6 +255,11 @@ class _Cipher:
         result = self.encrypt(np.ascontiguousarray(blocks), np.empty((len(blocks) + 1, 2), np.uint64))
         result ^= blocks
         return result
+
+
+def encrypted(key: bytes, blocks: Words) -> Words:
+    """AES of blocks ``(count, 2)`` under a key, newly laid out."""
+    return _Cipher(key).encrypt(np.ascontiguousarray(blocks), np.empty((len(blocks) + 1, 2), np.uint64))
 
 
 class _Ciphers:
@@ -506,6 +511,38 @@ class FastEngine:
         result = np.empty((len(messages), 4), np.uint64)
         digesting()(np.ascontiguousarray(messages), result)
         return result
+
+    @property
+    def looks(self) -> bool:
+        """True if `seen` is there: it needs instructions for SHA-256, too."""
+        return {"sha", "sse4.1"} <= instructions_here()
+
+    def seen(self, node: tuple[int, int], seeds: Words, start: int, public: CheckedShare, key: bytes, masks: Words,
+    ) -> tuple[int, Words]:  # fmt: skip
+        """Look at a node of some keys, whose numbers have one word.
+
+        Args:
+            node: Its level and number.
+            seeds: Seeds there, ``(keys, 2)``.
+            start: Weight of the root.
+            public: Correction words.
+            key: Of marks.
+            masks: Of the five blocks that are marked.
+
+        Returns:
+            Sum of the left children's weights, without the server's sign; and marks ``(keys, 2)``.
+        """
+        from .kernels import seeing
+
+        (level, index), (single, wide) = node, self._schedules
+        own = _laid(public.values[level - 1]) if level else np.zeros((0, 1), np.uint64)
+        words = tuple(map(_laid, (public.seeds[level], public.values[level], public.proofs[level], public.turns)))
+        head = np.array([*np.frombuffer(self.keys.prefix, "<u8"), level, 2 * index], np.uint64)
+        marks, secret = np.empty((len(seeds), 2), np.uint64), np.frombuffer(key, "<u8").astype(np.uint64)
+        total = seeing(self.lanes)(
+            _laid(seeds), own, np.uint64(start), words, head, level, wide, single, secret, masks, marks
+        )
+        return int(total), marks
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
         from .kernels import gathering

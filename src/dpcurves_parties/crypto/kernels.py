@@ -518,6 +518,112 @@ def digesting() -> Callable[..., None]:
     return compiled(digest)
 
 
+# Looks at a node of checked keys: both children, their hashes and weights, and a mark of all of it.
+SEEN = 128
+"""Keys that are looked at together, so that all of it stays in the first cache."""
+MARKED = 5
+
+
+@emitted("arrays", "round_keys", "first", "lanes", "groups")
+def _expand(context: Any, builder: Any, kinds: Any, given: Any) -> None:
+    """Expand some blocks under one key."""
+    code = Emitter(context, builder, kinds[3].literal_value, 1, kinds[4].literal_value)
+    (blocks, written), key = code.data(kinds[0], given[0]), place_of(context, builder, kinds[1], given[1])
+    (found,) = code.expanded(code.load(blocks, given[2], 2, code.wide), key)
+    code.store(found, written, given[2], 2)
+
+
+@emitted("planes", "written", "round_keys", "first", "lanes", "groups")
+def _mark(context: Any, builder: Any, kinds: Any, given: Any) -> None:
+    """The sum (xor) of the blocks of each key, which lie in a plane for each place, each encrypted."""
+    lanes, groups = (kind.literal_value for kind in kinds[4:])
+    code = Emitter(context, builder, lanes, 1, groups)
+    written, key = (place_of(context, builder, kinds[n], given[n]) for n in (1, 2))
+    blocks = [block for plane in code.data(kinds[0], given[0]) for block in code.load(plane, given[3], 2, code.wide)]
+    (found,) = code.expanded(blocks, key)
+    marks = []
+    for group in range(groups):
+        total = code.filled(code.wide, 0)
+        for block, after in zip(blocks[group::groups], found[group::groups], strict=True):
+            total = builder.xor(total, builder.xor(block, after))  # AES alone, without what it was expanded by
+        marks.append(total)
+    code.store(marks, written, given[3], 2)
+
+
+@cache
+def seeing(lanes: int) -> Callable[..., Any]:
+    """The loop that looks at a node of some keys: it writes marks, and returns the sum of the left children's weights.
+
+    `words`: correction words of the node's children: seeds, values, proofs and turns. `own`: that of the node's own
+    value, or none at the root, whose weight is `start`.
+    """
+    groups, width = GROUPS, GROUPS * lanes
+
+    def see(  # noqa: PLR0917
+        seeds: Any, own: Any, start: Any, words: Any, head: Any, level: int, wide: Any, single: Any, key: Any,
+        masks: Any, marks: Any,
+    ) -> Any:  # fmt: skip
+        seed_words, value_words, proof_words, turns = words
+        mark_wide, mark_single = np.empty((11, 2 * lanes), np.uint64), np.empty((11, 2), np.uint64)
+        _schedule(key, mark_wide, lanes)
+        _schedule(key, mark_single, 1)
+        below, blocks = np.empty((2, SEEN, 2), np.uint64), np.empty((3, SEEN, 2), np.uint64)
+        messages, digests = np.empty((2 * SEEN, MESSAGE_WORDS), np.uint64), np.empty((2 * SEEN, 4), np.uint64)
+        planes = np.zeros((MARKED, SEEN, 2), np.uint64)
+        for j in range(2 * SEEN):
+            for word in range(4):
+                messages[j, word] = head[word]
+            messages[j, 3] += np.uint64(j & 1)
+        total, few = np.uint64(0), np.uint64(63)
+        for begin in range(0, len(seeds), SEEN):
+            count = min(SEEN, len(seeds) - begin)
+            whole, end = count // width * width, begin + count
+            parents, public = seeds[begin:end], (seed_words[begin:end], turns[begin:end])
+            family = parents, below[0], below[1]
+            for i in range(0, whole, width):
+                _double(family, public, (wide[0], wide[1]), i, level, lanes, groups)
+                _expand((parents, blocks[0]), wide[2], i, lanes, groups)
+                _expand((below[0], blocks[1]), wide[2], i, lanes, groups)
+                _expand((below[1], blocks[2]), wide[2], i, lanes, groups)
+            for i in range(whole, count):
+                _double(family, public, (single[0], single[1]), i, level, 1, 1)
+                _expand((parents, blocks[0]), single[2], i, 1, 1)
+                _expand((below[0], blocks[1]), single[2], i, 1, 1)
+                _expand((below[1], blocks[2]), single[2], i, 1, 1)
+            for j in range(count):
+                for side in range(2):
+                    messages[2 * j + side, 4] = below[side, j, 0]
+                    messages[2 * j + side, 5] = below[side, j, 1]
+            for i in range(0, 2 * count, HASH_GROUPS):
+                _digest(messages, digests, i, HASH_GROUPS)
+            for j in range(count):
+                weight = start
+                if len(own):
+                    weight = blocks[0, j, 0] + (own[begin + j, 0] & (np.uint64(0) - (parents[j, 1] >> few)))
+                apart = np.uint64(0) - weight
+                for side in range(2):
+                    mask = np.uint64(0) - (below[side, j, 1] >> few)
+                    child = blocks[1 + side, j, 0] + (value_words[begin + j, 0] & mask)
+                    apart += child
+                    if side == 0:
+                        total += child
+                    for word in range(4):
+                        seen = digests[2 * j + side, word] ^ (proof_words[begin + j, word] & mask)
+                        place = 2 * side + (word >> 1)
+                        planes[place, j, word & 1] = seen ^ masks[place, word & 1]
+                planes[4, j, 0] = apart ^ masks[4, 0]
+                planes[4, j, 1] = masks[4, 1]
+            every, found = (planes[0], planes[1], planes[2], planes[3], planes[4]), marks[begin:end]
+            whole = count // (2 * lanes) * (2 * lanes)
+            for i in range(0, whole, 2 * lanes):
+                _mark(every, found, mark_wide, i, lanes, 2)
+            for i in range(whole, count):
+                _mark(every, found, mark_single, i, 1, 1)
+        return total
+
+    return compiled(see)
+
+
 # Loops over AND gates of garbled circuits.
 GARBLED, EVALUATED = 2, 4
 """Registers of each input that are worked on side by side."""

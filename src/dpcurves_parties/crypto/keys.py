@@ -90,6 +90,11 @@ class Corrections(ABC):
         }
         return replace(self, **chosen)
 
+    def put(self, other: Self) -> None:
+        """Overwrite these keys by as many others."""
+        for name, words in self._arrays().items():
+            words[...] = getattr(other, name)
+
     @abstractmethod
     def records(self) -> Words:
         """Correction words as rows, one for each key: equal rows are equal correction words."""

@@ -166,7 +166,7 @@ class PairTask(SharedTask):
     noise: Noise
     commitment: str
     servers: tuple[Server, ...]
-    tokens: Mapping[Role, tuple[str, ...]]
+    tokens: Mapping[Role, Sequence[str]]
     reports_per_owner: int = 1
 
     def __post_init__(self) -> None:
@@ -245,7 +245,7 @@ class PairTask(SharedTask):
         }  # fmt: skip
 
     @classmethod
-    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, tuple[str, ...]]) -> Self:
+    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
         """The inverse of `facts`."""
         kernel, pairing = stored["kernel"], stored["pairing"]
         columns = tuple((column, bits) for column, bits in kernel["columns"])

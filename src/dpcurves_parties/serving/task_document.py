@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, overload
+
+import numpy as np
 
 from dpcurves.arguments import Refused
 
@@ -126,6 +129,85 @@ def _joined(first: str, second: str) -> str:
     return sha256(f"dpcurves token\n{first}\n{second}".encode()).hexdigest()
 
 
+MANY = 10_000
+"""Hashes from which on they are packed."""
+_NAME = 32
+_HASH = re.compile("[0-9a-f]{64}")
+
+
+class Hashes(Sequence[str]):
+    """Many hashes of 32 bytes, read as 64 hexadecimal digits, in 44 bytes each; as strings in a dict they take 220."""
+
+    def __init__(self, packed: bytes) -> None:
+        self._packed = packed
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Sequence[str]:
+        """These hashes, packed where there are many; as they are where one is no hash.
+
+        >>> Hashes.of(["ab", "no hash"])
+        ('ab', 'no hash')
+        """
+        if len(names) < MANY or any(type(name) is not str or not _HASH.fullmatch(name) for name in names):
+            return tuple(names)
+        packed = bytearray()
+        for name in names:
+            packed += bytes.fromhex(name)
+        return cls(bytes(packed))
+
+    def __len__(self) -> int:
+        return len(self._packed) // _NAME
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        numbers = range(len(self))[place]
+        if isinstance(numbers, range):
+            return [self[number] for number in numbers]
+        return self._packed[_NAME * numbers : _NAME * (numbers + 1)].hex()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Hashes):
+            return self._packed == other._packed
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._packed)
+
+    @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """The number of each."""
+        return _Numbers(self._packed)
+
+
+class _Numbers(Mapping[str, int]):
+    """Numbers of packed hashes, found by their first 8 bytes."""
+
+    def __init__(self, packed: bytes) -> None:
+        self._packed = packed
+        begins = np.frombuffer(packed, ">u8")[:: _NAME // 8]
+        order = np.argsort(begins, kind="stable")
+        self._begins, self._order = begins[order].astype(np.uint64), order.astype(np.uint32)
+
+    def __getitem__(self, name: str) -> int:
+        if _HASH.fullmatch(name):
+            raw = bytes.fromhex(name)
+            begin = np.uint64(int.from_bytes(raw[:8]))
+            first, last = (np.searchsorted(self._begins, begin, side) for side in ("left", "right"))
+            for number in map(int, self._order[first:last][::-1]):  # of two that are the same, the last one
+                if self._packed[_NAME * number : _NAME * (number + 1)] == raw:
+                    return number
+        raise KeyError(name)
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(Hashes(self._packed))
+
+
 class Document(ABC):
     """Public facts that all parties agree on, as a text that never changes: its hash identifies it.
 
@@ -173,14 +255,18 @@ class TaskDocument(Document):
 
     PREFIX: ClassVar[bytes] = b"dpcurves task\n"
 
-    tokens: Mapping[Role, tuple[str, ...]]
+    tokens: Mapping[Role, Sequence[str]]
     KIND: ClassVar[str]
     VERSION: ClassVar[int]
 
     @cached_property
     def bearers(self) -> Mapping[Role, Mapping[str, int]]:
         """The number of who holds a ticket, by its role and then the hash of its token."""
-        return {role: {name: number for number, name in enumerate(self.tokens.get(role, ()))} for role in Role}
+        named = {role: self.tokens.get(role, ()) for role in Role}
+        return {
+            role: names.numbers if isinstance(names, Hashes) else {name: number for number, name in enumerate(names)}
+            for role, names in named.items()
+        }
 
     @abstractmethod
     def facts(self) -> Mapping[str, Any]:
@@ -188,14 +274,34 @@ class TaskDocument(Document):
 
     @classmethod
     @abstractmethod
-    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, tuple[str, ...]]) -> Self:
+    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
         """The inverse of `facts`."""
 
     def to_json(self) -> str:
         """The document; the same task has the same text."""
-        tokens = {role.value: list(self.tokens.get(role, ())) for role in Role}
+        return "".join(self._pieces())
+
+    @cached_property
+    def hash(self) -> str:
+        """64 hexadecimal digits: SHA-256 of the document, which no other one has."""
+        digest = sha256(self.PREFIX)
+        for piece in self._pieces():
+            digest.update(piece.encode())
+        return digest.hexdigest()
+
+    def _pieces(self) -> Iterator[str]:
+        """The document, of which so never two copies are held: with a million tickets it has 71 MB."""
+        tokens = {role.value: _OneByOne(self.tokens.get(role, ())) for role in Role}
         head = {"dpcurves": self.KIND, "version": self.VERSION, "tokens": tokens}
-        return json.dumps({**self.facts(), **head}, indent=1, sort_keys=True)
+        return json.JSONEncoder(indent=1, sort_keys=True).iterencode({**self.facts(), **head})
+
+    def _is(self, text: str) -> bool:
+        at = len(text) - len(text.lstrip())
+        for piece in self._pieces():
+            if not text.startswith(piece, at):
+                return False
+            at += len(piece)
+        return not text[at:].strip()
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -205,7 +311,7 @@ class TaskDocument(Document):
             ValueError: it is none, or of another version, or says anything that `to_json` does not.
         """
         task = cls._of(text)
-        if task.to_json() != text.strip():
+        if not task._is(text):
             raise ProtocolAborted("task", "the document was changed: a field is not as this dpcurves writes it")
         return task
 
@@ -218,11 +324,22 @@ class TaskDocument(Document):
             if stored["version"] != cls.VERSION:
                 rule = f"it is of version {stored['version']}, this dpcurves speaks {cls.VERSION}"
                 raise ProtocolAborted("task", rule)
-            return cls.of_facts(stored, {role: tuple(stored["tokens"][role.value]) for role in Role})
+            return cls.of_facts(stored, {role: Hashes.of(stored["tokens"][role.value]) for role in Role})
         except Refused:
             raise
         except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
             raise ProtocolAborted("task", f"this is no {cls.KIND} document") from None
+
+
+class _OneByOne(list[str]):
+    """List whose items are made when JSON is written."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names[:1])  # it is empty, or is not
+        self._names = names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
 
 
 def text_of(path: str | Path) -> str:

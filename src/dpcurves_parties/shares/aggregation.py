@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +20,7 @@ from dpcurves.conversation import Plan
 from dpcurves.ledger import Allotment
 from dpcurves.mechanisms.lazy_tree import NoiseKey, noise_name
 
+from ..crypto import Z64, Domain
 from ..crypto.comparison import DIGEST_SIZE
 from ..serving.messages import ProtocolAborted, opened
 from ..serving.task_document import Role, bearer_shown
@@ -34,7 +35,7 @@ from .dap_uploads import AHEAD, NO_LEADER, Leading, Verifying, handed_on
 from .function_shares import masked, thresholds
 from .histogram_reports import HistogramEncoding, HistogramEvaluation, HistogramReports, verify_key
 from .jobs import CheckedJobs, Cutting, Form, ReportJobs
-from .shared_records import CheckedEncoding, CheckedReports, Encoding, Evaluation, Reports, Words
+from .shared_records import CheckedEncoding, CheckedReports, Encoding, Evaluation, Looks, Reports, Words
 from .task import Counted, Task
 
 
@@ -80,11 +81,15 @@ class Asker(NamedTuple):
 
 
 class Half(NamedTuple):
-    """SECRET: this server's half of an answer, how many reports were not counted, hashes of both noises."""
+    """SECRET: this server's half of an answer, how many reports were not counted, hashes of both noises.
+
+    `seen` is a hash of what was seen of checked reports on the way to thresholds, for the other server.
+    """
 
     numbers: tuple[int, ...]
     dropped: int
     bound: tuple[str, ...] = ()
+    seen: str = ""
 
 
 class Halves(NamedTuple):
@@ -163,7 +168,7 @@ class OwnProof(NamedTuple):
         """
         bound = self.proofs.with_other(self.proof, told)
         proved = self.proof.of(analyst) if at == self.proofs.at else ()
-        return Half((*half.numbers, *proved), half.dropped, bound)
+        return half._replace(numbers=(*half.numbers, *proved), bound=bound)
 
 
 def _binding(proof: OwnProof | None) -> dict[str, str]:
@@ -216,7 +221,7 @@ class PlainCounting:
                 self._own = masked(plan, self.reports, self.allotment)
             return self._own
 
-    def evaluate(self, asked: Asked, plan: Plan) -> bytes:
+    def evaluate(self, asked: Asked) -> bytes:
         """Refuse: reports of this task are not checked.
 
         Raises:
@@ -241,6 +246,7 @@ class PlainCounting:
 NOT_COLLECTED = "collection jobs are for tasks that count all cells, without proofs of answers; ask it as analysts do"
 NOT_CHECKED = "reports of this task are not checked"
 UNCHECKED = "reports have to be checked before the first answer"
+FAILING = "reports fail the check at these edges, and none is dropped any more; ask at others"
 OTHERS_DROPPED = "it dropped other reports than this server when they were checked; nothing is answered"
 
 
@@ -250,7 +256,8 @@ class CheckedCounting:
 
     Reports are checked once: at all cells where these are counted, else at the public edges `Task.checked_at`. Each
     server compares digests, writes down which reports have failed, and never changes that. Where thresholds are asked
-    one after the other, reports are compared at these, too; where one fails there the threshold is not answered.
+    one after the other, all reports that count are compared at these, too, by one hash (`Looks`); where it differs the
+    server that was asked hands no half to the analyst.
 
     Formal guarantees: one server with any behaviour, any owners and the analyst together learn from this server, of the
     reports of honest owners, a function of ``A x + z``: one curator's release for these reports, with its full noise,
@@ -261,7 +268,7 @@ class CheckedCounting:
     z is drawn once for the closed set, from a key that nobody else has, as `NoisePath` or `Linear` has it, whatever is
     asked and however often. Shares of dishonest owners' reports are known to the adversary, and shares of honest ones
     are its own subtracted from ``A x``; both can be taken off. So a half tells ``A x + z`` at the thresholds asked, and
-    the same z with no other x. Whether a threshold is refused is a function of digests. Of reports of one cell messages
+    the same z with no other x. The hash beside it is a function of what digests are of. Of reports of one cell messages
     of proofs take the place of digests: the other server could have drawn them itself, and which reports have failed is
     a function of both servers' messages (`Prio3Histogram`). *Not promised*: that counts are
     right when a server lies: it can have reports dropped before the first answer, as many as `Task.least` allows, pass
@@ -286,7 +293,8 @@ class CheckedCounting:
     store: Store
     proofs: Proofs | None = None
     _lock: Lock = field(default_factory=Lock, init=False)
-    _evaluated: dict[tuple[int, ...], Evaluation | HistogramEvaluation] = field(default_factory=dict, init=False)
+    _evaluated: Evaluation | HistogramEvaluation | None = field(default=None, init=False)
+    _looks: Looks | None = field(default=None, init=False)
     _own: tuple[int, ...] | None = field(default=None, init=False)
 
     def lead(self, own: Asked, plan: Plan, asker: Asker, post: Post) -> Halves:
@@ -309,20 +317,12 @@ class CheckedCounting:
     def _led(self, own: Asked, plan: Plan, asker: Asker, dropped: bytes, post: Post) -> Halves:
         many, named = int(flags_of(dropped, self.standing.reports).sum()), self.standing.named
         proof = self._proof(dropped)
-        if plan.query.is_laid_out:
-            with ThreadPoolExecutor(1) as beside:
-                coming = beside.submit(post, "half", own.to_json(**named, letter=asker.letter, **_binding(proof)))
-                numbers = self._of_all_cells(plan, dropped)
-                told = half_told(own, coming.result(), named, many)
-            half = Half(numbers, many)
-            return Halves(half if proof is None else proof.beside(half, told, own.at, asker.analyst), told.get("half"))
         with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(post, "evaluate", own.to_json(**named))
-            evaluation = self._evaluation(plan)
-            told = own.echoed(coming.result(), "peer")
-        numbers = self._at_thresholds(plan, evaluation, dropped, told)
-        message = own.to_json(**named, letter=asker.letter, check=check_of(evaluation), **_binding(proof))
-        told = half_told(own, post("half", message), named, many)
+            coming = beside.submit(post, "half", own.to_json(**named, letter=asker.letter, **_binding(proof)))
+            numbers, seen = self._numbers(plan, dropped)
+            told = half_told(own, coming.result(), named, many)
+        if told.get("seen", "") != seen:
+            raise ProtocolAborted("at", FAILING, 409)
         half = Half(numbers, many)
         return Halves(half if proof is None else proof.beside(half, told, own.at, asker.analyst), told.get("half"))
 
@@ -337,27 +337,31 @@ class CheckedCounting:
             raise ProtocolAborted("peer", UNCHECKED, 409)
         return Half(self._of_all_cells(plan, dropped), int(flags_of(dropped, self.standing.reports).sum()))
 
-    def evaluate(self, asked: Asked, plan: Plan) -> bytes:
-        """Response to the other server: the digests that it has to compare."""
-        return asked.answered((), self.standing.named, check=check_of(self._evaluation(plan)))
+    def evaluate(self, asked: Asked) -> bytes:
+        """Response to the other server before the first answer: the digests that it has to compare.
+
+        Raises:
+            ProtocolAborted: it asks at other thresholds than those at which reports are checked.
+        """
+        if asked.at != self.task.checked_at:
+            raise ProtocolAborted("at", "reports are checked at the thresholds that the task says", 409)
+        return asked.answered((), self.standing.named, check=check_of(self._evaluation()))
 
     def follow(self, message: bytes, asked: Asked, plan: Plan, analyst: int) -> Half:
         """This server's half, when the other one was asked.
 
         Raises:
-            ProtocolAborted: reports were not checked, or the message does not say what is to be compared, or some
-                reports fail at these thresholds.
+            ProtocolAborted: reports were not checked.
         """
         dropped = self._dropped
         if dropped is None:
             raise ProtocolAborted("peer", UNCHECKED, 409)
-        told, many = opened(message, "question"), int(flags_of(dropped, self.standing.reports).sum())
-        if plan.query.is_laid_out:
-            numbers = self._of_all_cells(plan, dropped)
-        else:
-            numbers = self._at_thresholds(plan, self._evaluation(plan), dropped, told)
-        half, proof = Half(numbers, many), self._proof(dropped)
-        return half if proof is None else proof.beside(half, told, asked.at, analyst)
+        numbers, seen = self._numbers(plan, dropped)
+        half, proof = (
+            Half(numbers, int(flags_of(dropped, self.standing.reports).sum()), seen=seen),
+            self._proof(dropped),
+        )
+        return half if proof is None else proof.beside(half, opened(message, "question"), asked.at, analyst)
 
     def settle(self, asked: Asked, message: bytes) -> bytes:
         """Check all reports with the digests of the other server, unless that was done before, and say which failed.
@@ -365,7 +369,7 @@ class CheckedCounting:
         Raises:
             ProtocolAborted: the message does not say what is to be compared, or too few pass.
         """
-        dropped = self._dropped or self._settled(self._evaluation(self._plan_of_check), opened(message, "question"))
+        dropped = self._dropped or self._settled(self._evaluation(), opened(message, "question"))
         return asked.answered((), self.standing.named, dropped=b64encode(dropped).decode())
 
     # Once, before the first answer
@@ -375,16 +379,12 @@ class CheckedCounting:
         """Marks of the reports that have failed; None before they are checked."""
         return self.store.settled(self.task.hash, -(-self.standing.reports // 8))
 
-    @property
-    def _plan_of_check(self) -> Plan:
-        return self.task.plan(self.task.checked_at, self.standing.reports)
-
     def _checked(self, post: Post) -> bytes:
         """Let both servers check all reports; the marks of those that have failed."""
         own = Asked.fresh(self.task, self.task.checked_at)
         with ThreadPoolExecutor(1) as beside:
             coming = beside.submit(post, "evaluate", own.to_json(**self.standing.named))
-            evaluation = self._evaluation(self._plan_of_check)
+            evaluation = self._evaluation()
             told = own.echoed(coming.result(), "peer")
         dropped = self._settled(evaluation, told)
         message = own.to_json(**self.standing.named, check=check_of(evaluation))
@@ -409,36 +409,33 @@ class CheckedCounting:
             return None
         return self.proofs.own(self.noise(dropped), ~flags_of(dropped, self.standing.reports))
 
-    def _of_all_cells(self, plan: Plan, dropped: bytes) -> tuple[int, ...]:
+    def _numbers(self, plan: Plan, dropped: bytes) -> tuple[tuple[int, ...], str]:
+        """This server's half, and what the other one has to see, too: nothing of all cells, which were compared."""
+        counts = ~flags_of(dropped, self.standing.reports)
+        if isinstance(self.reports, HistogramReports) or plan.query.is_laid_out:
+            return self._of_all_cells(plan, dropped, counts), ""
+        with self._lock:
+            if self._looks is None:
+                self._looks = Looks(self.reports, counts, Domain(self.task.bits, Z64))
+        accepted, seen = self._looks.at(thresholds(plan), self.noise(dropped))
+        return masked(plan, accepted, self.allotment), seen.hex()
+
+    def _of_all_cells(self, plan: Plan, dropped: bytes, counts: NDArray[np.bool_]) -> tuple[int, ...]:
         with self._lock:
             own = self._own
         if own is None:
-            counts = ~flags_of(dropped, self.standing.reports)
-            counted = self._evaluation(plan).among(counts, self.noise(dropped))
-            own = masked(plan, counted, self.allotment)
+            own = masked(plan, self._evaluation().among(counts, self.noise(dropped)), self.allotment)
             with self._lock:
                 self._own = own
         return own
 
-    def _at_thresholds(
-        self, plan: Plan, evaluation: Evaluation | HistogramEvaluation, dropped: bytes, told: Mapping[str, Any]
-    ) -> tuple[int, ...]:
-        counts = ~flags_of(dropped, self.standing.reports)
-        failed = int((counts & ~evaluation.accepted(digests_of(told, *evaluation.digests.shape))).sum())
-        if failed:
-            rule = f"{failed} reports fail the check at these edges, and none is dropped any more; ask at others"
-            raise ProtocolAborted("at", rule, 409)
-        return masked(plan, evaluation.among(counts, self.noise(dropped)), self.allotment)
-
-    def _evaluation(self, plan: Plan) -> Evaluation | HistogramEvaluation:
-        """The last one is kept, which is asked for twice, and that of what is proved: each analyst begins with it."""
-        at = tuple(thresholds(plan))
+    def _evaluation(self) -> Evaluation | HistogramEvaluation:
+        """Evaluation by which reports are checked, which is asked for several times."""
         with self._lock:
-            if at not in self._evaluated:
-                kept = {} if self.proofs is None else {self.proofs.at: self._evaluated.get(self.proofs.at)}
-                known = {each: found for each, found in kept.items() if found is not None}
-                self._evaluated = {**known, at: self.reports.evaluated(at)}
-            return self._evaluated[at]
+            if self._evaluated is None:
+                plan = self.task.plan(self.task.checked_at, self.standing.reports)
+                self._evaluated = self.reports.evaluated(tuple(thresholds(plan)))
+            return self._evaluated
 
 
 @dataclass(repr=False)
@@ -557,8 +554,9 @@ class TaskService(Collection[Task]):
         counting = self._paid()
         half = counting.follow(message, asked, self._plan(asked, counting), analyst)
         sealed = letter.reply.sealed(self.party, _told(half, counting.standing))
-        bound = {"bound": half.bound[self.party]} if half.bound else {}
-        return asked.to_json(**counting.standing.named, dropped=half.dropped, half=sealed, **bound)
+        more = {"bound": half.bound[self.party]} if half.bound else {}
+        more |= {"seen": half.seen} if half.seen else {}
+        return asked.to_json(**counting.standing.named, dropped=half.dropped, half=sealed, **more)
 
     def evaluate(self, message: bytes) -> bytes:
         """Digests that the other server has to compare before reports count.
@@ -566,8 +564,8 @@ class TaskService(Collection[Task]):
         Raises:
             ProtocolAborted: it can not be asked.
         """
-        asked, counting = self._asked_by_peer(message), self._paid()
-        return counting.evaluate(asked, self._plan(asked, counting))
+        asked = self._asked_by_peer(message)
+        return self._paid().evaluate(asked)
 
     def settle(self, message: bytes) -> bytes:
         """Check of all reports, before the first answer.
@@ -615,36 +613,46 @@ class TaskService(Collection[Task]):
         return PlainCounting(held.reports, allotment, standing, proofs)
 
     def _in_memory(self, standing: Standing) -> Held:
-        shares, encoding = self._shares(standing), self.task.encoding
+        encoding = self.task.encoding
         if isinstance(encoding, HistogramEncoding):
+            shares = self._shares(standing)
             _, listing = self.store.listing(self.task.hash)
             key = verify_key(self._common, self.task.hash)
             return Held(HistogramReports(encoding, self.party, sorted(listing), shares, key), None)
-        proved = encoding.proved(shares) if self.task.proofs else None
+        words = list[tuple[Words, list[bytes]]]()
+        parts, count = self._with_words(encoding, standing, words), standing.reports
         if isinstance(encoding, CheckedEncoding):
-            keys = encoding.checked_keys(self.party, shares)
-            return Held(CheckedReports(keys, encoding.engine, self._verification(standing)), proved)
-        return Held(Reports(encoding.keys(self.party, shares), encoding.engine, self._key(standing)), proved)
+            keys = encoding.gathered_checked(self.party, parts, count)
+            return Held(CheckedReports(keys, encoding.engine, self._verification(standing)), self._proved(words))
+        held = Reports(encoding.gathered(self.party, parts, count), encoding.engine, self._key(standing))
+        return Held(held, self._proved(words))
+
+    def _with_words(
+        self, encoding: Encoding, standing: Standing, words: list[tuple[Words, list[bytes]]]
+    ) -> Iterator[Sequence[bytes]]:
+        """SECRET: shares of the reports that count in parts; their words of proofs, where there are some, are kept."""
+        for part in self._parts(standing):
+            if self.task.proofs:
+                some, seeds = encoding.proved(part)
+                words.append((some.copy(), seeds))  # without the rest of the reports
+            yield part
+
+    def _proved(self, words: Sequence[tuple[Words, list[bytes]]]) -> tuple[Words, list[bytes]] | None:
+        if not self.task.proofs:
+            return None
+        return np.concatenate([one for one, _ in words]), [seed for _, seeds in words for seed in seeds]
 
     def _in_jobs(self, standing: Standing) -> Held | None:
         """Reports as jobs of workers; None where the server has no place for them."""
-        encoding, words, seeds = self.task.encoding, list[Words](), list[bytes]()
+        encoding, words = self.task.encoding, list[tuple[Words, list[bytes]]]()
         if self.place.jobs is None or not isinstance(encoding, Encoding):
             return None
-
-        def kept(part: Sequence[bytes]) -> Sequence[bytes]:
-            if self.task.proofs:
-                more = encoding.proved(part)
-                words.append(more[0])
-                seeds.extend(more[1])
-            return part
-
         checked = self._verification(standing) if isinstance(encoding, CheckedEncoding) else b""
         form = Form(self.task.hash, self.party, encoding.slots, encoding.proofs, checked)
         cutting = Cutting(self.place.jobs, self.place.workers)
-        jobs = cutting.cut(form, str(standing.set), map(kept, self._parts(standing)))
-        proved = (np.concatenate(words), seeds) if self.task.proofs else None
-        return Held(CheckedJobs(jobs) if checked else ReportJobs(jobs, self._key(standing)), proved)
+        jobs = cutting.cut(form, str(standing.set), self._with_words(encoding, standing, words))
+        held = CheckedJobs(jobs) if checked else ReportJobs(jobs, self._key(standing))
+        return Held(held, self._proved(words))
 
     @property
     def _common(self) -> bytes:

@@ -19,14 +19,12 @@ from numpy.typing import NDArray
 
 from dpcurves.mechanisms.lazy_tree import NoiseKey
 
-from ..crypto import engine_of_task
+from ..crypto import Node, NodeSums, engine_of_task
 from ..serving.blobs import Blob, Blobs
 from ..serving.messages import ProtocolAborted
 from ..serving.workers import Workers
 from .shared_records import CheckedEncoding, CheckedReports, Encoding, Evaluation, Reports, Words
 
-AT_ONCE = 4096
-"""Reports of a job."""
 DAMAGED = "a share in its jobs was damaged or is gone; nothing is answered. Start the server again: it makes them anew"
 NONE = NoiseKey(bytes(32))
 
@@ -72,12 +70,13 @@ def _encoding(task: str, slots: int, proofs: int, is_checked: bool) -> Encoding:
 
 
 class Work(NamedTuple):
-    """SECRET. Work on one job: thresholds, and a mask of the reports that are evaluated; None: all of them."""
+    """SECRET. Work on one job: thresholds or nodes, and a mask of the reports that are evaluated; None: all of them."""
 
     form: Form
     job: EvaluationJob
     at: tuple[int, ...]
     counted: bytes | None = None
+    nodes: tuple[Node, ...] = ()
 
 
 class Sums(NamedTuple):
@@ -99,6 +98,9 @@ def evaluated(work: Work) -> Sums:
     if work.counted is not None:
         counted = np.unpackbits(np.frombuffer(work.counted, np.uint8), count=work.job.reports).astype(bool)
     holder, digests = work.form.holder(shares, counted), np.zeros((0, 0), np.uint8)
+    if work.nodes and isinstance(holder, CheckedReports):
+        found = holder.looked(np.ones(len(holder.keys), dtype=np.bool_), work.nodes)
+        return Sums(found.left[:, 0], found.marks.reshape(1, -1))
     if isinstance(holder, CheckedReports):
         sums, digests = holder.summed(holder.keys, work.at)
     else:
@@ -128,13 +130,15 @@ class Jobs:
     jobs: Sequence[EvaluationJob]
     workers: Workers
 
-    def sums(self, at: Sequence[int], counted: NDArray[np.bool_] | None = None) -> Sums:
+    def sums(self, at: Sequence[int], counted: NDArray[np.bool_] | None = None, nodes: Sequence[Node] = ()) -> Sums:
         """SECRET: sums at these thresholds over all reports, or over those of a mask, of which there is one at least.
+
+        With nodes, it is sums in their left children, and a row of hashes of each job.
 
         Raises:
             ProtocolAborted: a blob was damaged, or workers are away.
         """
-        work = [Work(self.form, job, tuple(at)) for job in self.jobs]
+        work = [Work(self.form, job, tuple(at), nodes=tuple(nodes)) for job in self.jobs]
         if counted is not None:
             ends = np.cumsum([job.reports for job in self.jobs])
             parts = np.split(counted, ends[:-1])
@@ -181,6 +185,12 @@ class CheckedJobs:
     def sums_of(self, counted: NDArray[np.bool_], at: Sequence[int]) -> tuple[int, ...]:
         """SECRET: sums over the reports of a mask."""
         return tuple(self.jobs.sums(at, counted).shares.tolist())
+
+    def looked(self, counted: NDArray[np.bool_], nodes: Sequence[Node]) -> NodeSums:
+        """SECRET: sums at nodes, and hashes of marks of each job, over the reports of a mask."""
+        found = self.jobs.sums((), counted, nodes)
+        marks = found.digests.reshape(-1, len(nodes), 32).swapaxes(0, 1)
+        return NodeSums(found.shares[:, None], marks.reshape(len(nodes), -1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from functools import reduce
+from hashlib import sha256
+from threading import Lock
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +23,22 @@ from ..crypto import (
     ComparisonKeys,
     Domain,
     Engine,
+    Marking,
+    Node,
+    NodeSums,
+    NodeWalk,
     PublicShare,
     SeedShare,
+    below_from,
     checked_values,
+    nodes_of,
     prefix_sums,
     share_cells,
     share_checked_cells,
 )  # fmt: skip
 from ..crypto.comparison import Shared, SharedChecked
 from ..crypto.keys import checked_record_words
+from ..serving.two_servers.collection import AT_ONCE
 from ..serving.two_servers.kinds import Sharing
 from .answer_proofs import Prover, require_words
 
@@ -114,14 +124,26 @@ class Encoding(Sharing):
         Raises:
             ValueError: a share is not of this encoding and party.
         """
-        public, seeds = self._parts(shares)
-        keys = ComparisonKeys(PublicShare.from_records(self.domain, public), SeedShare(party, seeds))
-        return ComparisonKeys.joined([keys])  # each part in one piece of memory, as engines read it fastest
+        return self.gathered(party, [shares], len(shares))
+
+    def gathered(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> ComparisonKeys:
+        """SECRET: the keys of so many reports, whose shares come in parts. Raises `ValueError`: as `keys`."""
+        return ComparisonKeys(*self._gathered(party, parts, count))
 
     def proved(self, shares: Sequence[bytes]) -> tuple[Words, list[bytes]]:
         """SECRET: the words in the shares of some reports, ``(reports, proofs)``, and the seed of each."""
         public, seeds = _parts(shares, self.public_size)
         return public[:, public.shape[1] - self.proofs :], _rows(seeds)
+
+    def _gathered(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> tuple[Any, SeedShare]:
+        """Both halves, each in one piece of memory, into which parts are laid when they come. What is more is left."""
+        public, seeds, start = self.PUBLIC.blank(self.domain, count), np.empty((count, 2), np.uint64), 0
+        for shares in parts:
+            (rows, own), room = self._parts(shares), public[start : start + len(shares)]
+            room.put(self.PUBLIC.from_records(self.domain, rows)[: len(room)])
+            seeds[start : start + len(shares)] = own[: len(room)]
+            start += len(shares)
+        return public, SeedShare(party, seeds)
 
     def _parts(self, shares: Sequence[bytes]) -> tuple[Words, Words]:
         """The public halves, without words of proofs, and the seeds. Raises `ValueError`: a word is none."""
@@ -145,10 +167,11 @@ class CheckedEncoding(Encoding):
 
     def checked_keys(self, party: int, shares: Sequence[bytes]) -> CheckedKeys:
         """SECRET: the keys in the shares of some reports, for one server. Raises `ValueError`: as `Encoding.keys`."""
-        public, seeds = self._parts(shares)
-        return CheckedKeys.joined(
-            [CheckedKeys(CheckedShare.from_records(self.domain, public), SeedShare(party, seeds))]
-        )
+        return self.gathered_checked(party, [shares], len(shares))
+
+    def gathered_checked(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> CheckedKeys:
+        """SECRET: as `Encoding.gathered`."""
+        return CheckedKeys(*self._gathered(party, parts, count))
 
     def warm(self) -> None:
         (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
@@ -187,6 +210,7 @@ class CheckedReports:
     keys: CheckedKeys
     engine: Engine
     verification: bytes
+    _walks: list[NodeWalk] = field(default_factory=list, init=False)
 
     def evaluated(self, at: Sequence[int]) -> Evaluation:
         """SECRET: the sums over all reports, and what has to be compared before any of them counts."""
@@ -196,6 +220,20 @@ class CheckedReports:
     def sums_of(self, counted: NDArray[np.bool_], at: Sequence[int]) -> tuple[int, ...]:
         """SECRET: the sums over the reports of a mask."""
         return self.summed(self.keys[counted], at)[0]
+
+    def looked(self, counted: NDArray[np.bool_], nodes: Sequence[Node]) -> NodeSums:
+        """SECRET: sums at nodes, and hashes of marks, over the reports of a mask that never changes.
+
+        Marks are hashed in blocks of so many reports as jobs have, so that they are the same with and without jobs.
+        """
+        if not self._walks:
+            marking = Marking.of(self.verification)
+            for start in range(0, len(self.keys), AT_ONCE):
+                part, among = self.keys[start : start + AT_ONCE], counted[start : start + AT_ONCE]
+                if among.any():
+                    keys = part if among.all() else part[among]
+                    self._walks.append(NodeWalk(keys, self.engine, marking))
+        return reduce(joined_looks, (walk.look(nodes) for walk in self._walks))
 
     def summed(self, keys: CheckedKeys, at: Sequence[int]) -> tuple[tuple[int, ...], NDArray[np.uint8]]:
         """SECRET: sums over these keys, for each threshold, and a digest of each key at all of them.
@@ -212,6 +250,11 @@ class CheckedReports:
         return tuple(totals), np.concatenate(digests)
 
 
+def joined_looks(one: NodeSums, other: NodeSums) -> NodeSums:
+    """SECRET: sums of both, and hashes of both, one after the other."""
+    return NodeSums(one.left + other.left, np.concatenate([one.marks, other.marks], axis=1))
+
+
 class Checkable(Protocol):
     """SECRET. Interface of one server's shares of checked reports, wherever they lie."""
 
@@ -220,6 +263,45 @@ class Checkable(Protocol):
 
     def sums_of(self, counted: NDArray[np.bool_], at: Sequence[int]) -> tuple[int, ...]:
         """SECRET: the sums over the reports of a mask."""
+
+    def looked(self, counted: NDArray[np.bool_], nodes: Sequence[Node]) -> NodeSums:
+        """SECRET: sums at nodes, and hashes of marks of each block, over the reports of a mask that never changes."""
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class Looks:
+    """SECRET. One server's looks at the trees of the checked reports that count: at each node once.
+
+    Formal guarantees: a look is a function of the reports that count, which are fixed, and of the node. What is
+    compared of a threshold, over all nodes on the way to it, is therefore the same whatever was asked before, also
+    after a restart. It is one hash of all reports together, of marks that of honest owners' reports are the same at
+    both servers (`Marking`): it tells less than a digest of each would. If it is the same at both, then so are all
+    marks, but for a collision of SHA-256 or of two rows of a mark, and the proof at `checked_values` goes on as with
+    digests, whose fingerprints of the correction words were compared before the first answer.
+
+    Attributes:
+        reports: Reports that may count.
+        counted: Mask of those that do.
+        domain: Domain of the keys.
+    """
+
+    reports: Checkable
+    counted: NDArray[np.bool_]
+    domain: Domain
+    _left: dict[Node, int] = field(default_factory=dict)
+    _marks: dict[Node, bytes] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def at(self, at: Sequence[int], noise: NoiseKey) -> tuple[Accepted, bytes]:
+        """SECRET: this server's sums at thresholds, of which none is 0; and the hash that both servers compare."""
+        nodes = nodes_of(at, self.domain.bits)
+        with self._lock:
+            if new := [node for node in nodes if node not in self._left]:
+                found = self.reports.looked(self.counted, new)
+                self._left |= zip(new, found.left[:, 0].tolist(), strict=True)
+                self._marks |= zip(new, (sha256(row.tobytes()).digest() for row in found.marks), strict=True)
+        sums = {slots: below_from(self._left, slots, self.domain) for slots in at}
+        return Accepted(sums, noise), sha256(b"".join(self._marks[node] for node in nodes)).digest()
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -109,7 +109,7 @@ class Task(SharedTask):
     loss: PrivacyLoss
     reports_per_owner: int
     servers: tuple[Server, Server]
-    tokens: Mapping[Role, tuple[str, ...]]
+    tokens: Mapping[Role, Sequence[str]]
     measured_in: str = ""
     owners: Owners = Owners.UNCHECKED
     counted: Counted | None = None
@@ -282,13 +282,13 @@ class Task(SharedTask):
     def checked_at(self) -> tuple[int, ...]:
         """The thresholds at which reports are checked before the first answer; none: at all cells.
 
-        They cut the slots into even parts, or are those at which answers are proved. A report that passes can be wrong
-        inside one of these parts alone.
+        They cut the slots into even parts, each as long as a power of two, for few nodes of the tree lead to these; or
+        are those at which answers are proved. A report that passes can be wrong inside one of these parts alone.
         """
         if self.counted is Counted.CELLS or self.proofs:
             return self.proved_at
-        parts = MOST_CHECKED_AT_ONCE
-        return tuple(sorted({-(-self.slots * part // parts) for part in range(1, parts + 1)}))
+        size = 1 << max((self.slots - 1).bit_length() - (MOST_CHECKED_AT_ONCE.bit_length() - 1), 0)
+        return (*range(size, self.slots, size), self.slots)
 
     def thresholds(self, at: object) -> tuple[int, ...]:
         """The thresholds of a message, once they are checked.
@@ -313,7 +313,7 @@ class Task(SharedTask):
         return {**STORED.written(self, but=("tokens", "reported")), **usual, **unit, **encoding}
 
     @classmethod
-    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, tuple[str, ...]]) -> Self:
+    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
         """The inverse of `facts`."""
         reported = Reported.HISTOGRAM if "encoding" in stored else Reported.TREE
         return STORED.made(cls, stored, tokens=tokens, reported=reported)

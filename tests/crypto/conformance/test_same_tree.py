@@ -18,9 +18,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
+from hashlib import sha256
+from operator import xor
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES128
+from cryptography.hazmat.primitives.ciphers.modes import ECB
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from engines import PORTABLE, TASK
 from textbook import task_keys
 from vdaf_tree import (
@@ -39,7 +47,16 @@ from vdaf_tree import (
 )
 
 from dpcurves.noise import Randomness
-from dpcurves_parties.crypto import Domain, Ring, checked_values, share_cells, share_checked_cells
+from dpcurves_parties.crypto import (
+    Domain,
+    Marking,
+    NodeWalk,
+    Ring,
+    checked_values,
+    nodes_of,
+    share_cells,
+    share_checked_cells,
+)
 
 KEY = bytes(range(32))
 CASES = [(1, 1), (5, 1), (5, 2), (32, 1), (64, 2)]
@@ -73,11 +90,12 @@ class Reader:
         return [sign * self.values[threshold] % self.ring.modulus for threshold in thresholds], digest
 
     def _visit(self, state: State, way: Path, weight: int, left: int, thresholds: Sequence[int]) -> None:
-        below = [threshold for threshold in thresholds if path(threshold, self.bits)[: len(way)] == way]
+        begin = sum(turn << self.bits - 1 - level for level, turn in enumerate(way))
+        size = 1 << self.bits - len(way)
+        self.values |= {at: left + weight for at in thresholds if at + 1 == begin + size}
+        self.values |= {at: left for at in thresholds if at + 1 == begin}
+        below = [threshold for threshold in thresholds if begin < threshold + 1 < begin + size]
         if not below:
-            return
-        if len(way) == self.bits:
-            self.values[below[0]] = left + weight
             return
         nodes = [step(self.rules, state, self.corrections[len(way)], (*way, turn)) for turn in (0, 1)]
         weights = [node.weight[0] for node in nodes]
@@ -104,6 +122,44 @@ def test_checked_keys_are_the_tree_with_the_products_rules(bits: int, words: int
         values, digests = zip(*(reader.read(thresholds) for reader in read), strict=True)
         assert [domain.ring.integers(row) for row in found.values] == list(zip(*values, strict=True))
         assert [row.tobytes() for row in found.digests] == list(digests)
+
+
+@pytest.mark.parametrize(("bits", "words"), CASES)
+def test_nodes_are_marked_by_what_the_tree_says_of_both_children(bits: int, words: int) -> None:
+    rules, cells, domain = checked_rules(task_keys(TASK), words), cells_of(bits), Domain(bits, Ring(words))
+    both = share_checked_cells(np.array(cells, np.uint64), domain, PORTABLE, Randomness.from_seed(bits))
+    pairs = list(zip(*(seeds(share.words) for share in both.seeds), strict=True))
+    made = [generate(rules, path(x, bits), [[1]] * bits, pair) for x, pair in zip(cells, pairs, strict=True)]
+    stream = HKDF(SHA256(), 96, salt=None, info=b"dpcurves: marks of nodes, version 1").derive(KEY)
+    cipher, masks = Cipher(AES128(stream[:16]), ECB()), [stream[at : at + 16] for at in range(16, 96, 16)]
+
+    def mark(*blocks: bytes) -> bytes:
+        masked = b"".join(bytes(map(xor, *both)) for both in zip(blocks, masks, strict=True))
+        found = cipher.encryptor().update(masked)
+        return bytes(map(lambda *each: reduce(xor, each), *(found[at : at + 16] for at in range(0, 80, 16))))
+
+    thresholds = sorted({*(x + 1 for x in cells if x + 1 < 2**bits), *(place * 7 % 2**bits for place in range(1, 9))})
+    for party in (0, 1):
+        nodes, ring = nodes_of(thresholds, bits), rules.field(0)
+        left, marks = [0] * len(nodes), [b""] * len(nodes)
+        for pair, corrections in zip(pairs, made, strict=True):
+            for number, (level, index) in enumerate(nodes):
+                state, weight = root(pair[party], party), 1 - party
+                for depth in range(level):
+                    way = path(index >> level - depth - 1, depth + 1)
+                    node = step(rules, state, corrections[depth], way)
+                    state, weight = node.state, node.weight[0]
+                one, other = (step(rules, state, corrections[level], (*path(index, level), t)) for t in (0, 1))
+                left[number] += one.weight[0]
+                apart = ring.packed([(one.weight[0] + other.weight[0] - weight) % ring.modulus]).ljust(16, b"\0")
+                halves = (each[at : at + 16] for each in (one.proof, other.proof) for at in (0, 16))
+                marks[number] += mark(*halves, apart)
+        walk = NodeWalk(both.keys(party), PORTABLE, Marking.of(KEY))
+        for part in (slice(0, 5), slice(5, None)):
+            found = walk.look(nodes[part])
+            assert [row.tobytes() for row in found.marks] == [sha256(each).digest() for each in marks[part]]
+            sums = [(-1 if party else 1) * each % ring.modulus for each in left[part]]
+            assert list(domain.ring.integers(found.left)) == sums
 
 
 @pytest.mark.parametrize(("bits", "words"), CASES)

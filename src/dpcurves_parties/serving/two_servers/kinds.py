@@ -22,7 +22,7 @@ from ..messages import UNLIKE, ProtocolAborted, facts_of, opened
 from ..task_document import TaskDocument, kind_of, text_of
 from .report_set import ID
 
-VERSION = 5
+VERSION = 6
 """Version of the protocol of two servers."""
 LONGEST_ID = 64
 
