@@ -18,12 +18,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..arguments import Refused, make_whole, require_kind
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray
 from ..conversation import ALL, Cells, Counted, Needs, Range, Setting, needed
 from ..data import Grid, Outside
 from ..data.axis import TypedAxis
 from ..display import numeral
-from ..laws.law import LEAST_VARIANCE, Family
+from ..laws.law import Family
 from ..strategies.found_range import CLOSE, DECADES, TENTHS, Looks
 from ..strategies.row_bounds import expected_error
 from .by_category import axis_label, in_rows, in_words
@@ -79,7 +79,7 @@ class Seen(NamedTuple):
         """Read looks: a decade holds records where its count stands out, or those beside do and its own nearly does."""
         grid = found.releases[-1].plan.query.axes[0].grid  # type: ignore[union-attr]
         looks = Looks(tuple(grid.edges.tolist()), found.read)
-        totals, noises, decade = _by_decade(looks)
+        totals, noises, decade = looks.decades
         holds, likely = totals > STANDS_OUT * noises, totals > BESIDE * noises
         stands_out = bool(holds.any())
         if not stands_out:
@@ -179,23 +179,6 @@ def _runs(marked: BoolArray) -> list[tuple[int, int]]:
     """
     ends = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]))).tolist()
     return list(zip(ends[::2], ends[1::2], strict=True))
-
-
-def _by_decade(looks: Looks) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Counts of the intervals of the first look from all looks, deviations of their noise, and where cells lie."""
-    decade = np.searchsorted(DECADES, looks.edges[:-1], side="right") - 1
-    of_slots = np.concatenate([[-1], decade, [-1]])
-    totals, weights = np.zeros((2, len(DECADES) - 1))
-    for turn in looks.turns:
-        (tier,) = turn.measured.levels
-        own = of_slots[tier.first]
-        inside = own >= 0
-        values = np.array(turn.values[: len(own)], dtype=np.float64)[inside]
-        pieces = np.bincount(own[inside], minlength=len(totals))
-        weight = 1 / (max(tier.noise.variance, LEAST_VARIANCE) * pieces)
-        totals += weight * np.bincount(own[inside], values, minlength=len(totals))
-        weights += weight
-    return totals / weights, 1 / np.sqrt(weights), decade
 
 
 def even_cells(seen: Seen, most: int) -> Grid:
