@@ -11,20 +11,20 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from math import ceil, exp, floor, hypot, inf, log, log10, prod, sqrt
+from math import ceil, exp, floor, inf, log, log10, prod, sqrt
 from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..arguments import Refused, make_whole, require_kind
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray
 from ..conversation import ALL, Cells, Counted, Needs, Range, Setting, needed
 from ..data import Grid, Outside
 from ..data.axis import TypedAxis
 from ..display import numeral
-from ..laws.law import LEAST_VARIANCE, Family
-from ..strategies.found_range import CLOSE, DECADES, DOUBT, TENTHS, Looks
+from ..laws.law import Family
+from ..strategies.found_range import CLOSE, DECADES, TENTHS, Looks
 from ..strategies.row_bounds import expected_error
 from .by_category import axis_label, in_rows, in_words
 from .histogram import Histogram, HistogramQuestion
@@ -34,10 +34,10 @@ from .unbounded import LOOKED, note_on_looks
 
 SEEN_CELLS = 64
 """About how many cells the looks are asked to propose; they are not counted here."""
-STANDS_OUT, BESIDE, UNPLACED = 7.0, 4.0, 4.0
-"""Deviations of its noise that the count of a decade is above, or its records are taken for noise; so many are taken
-off beside a decade whose records reach that far; and so many of those of a decade that are in none of its intervals.
-Records far from all others that are only noise move bounds far: Laplace noise is above 4 with a chance of 1 in 570."""
+STANDS_OUT, BESIDE, OUTERMOST = 7.0, 4.0, 3.0
+"""Deviations of its noise that the count of a decade is above, or its records are taken for noise; so many beside a
+decade that holds records; and so many records on each side that noise alone may have put there. Records far from all
+others that are only noise move bounds far: Laplace noise is above 4 with a chance of 1 in 570."""
 TAIL = 0.01
 """The share of the records on each side that the cells of a histogram need not hold."""
 MOST_BARS, FEWEST_BARS, MOST_IN_ALL = 40, 2, 10_000
@@ -62,11 +62,10 @@ class Seen(NamedTuple):
 
     Attributes:
         edges: Ends of intervals, rising.
-        records: About how many records each interval holds; 0 where none stand out.
+        records: The expected records of each interval, given all counts; 0 in decades that hold none or only noise.
         counts: The noisy counts that this was read from, without bias.
         noise: The standard deviation of the noise of one of them.
-        stands_out: Whether any interval stands out; else the one that has most is taken.
-        expected: The expected records of each interval, those of thin tails too; None: `records`.
+        stands_out: Whether any decade stands out; else the one that has most is taken.
     """
 
     edges: FloatArray
@@ -74,44 +73,37 @@ class Seen(NamedTuple):
     counts: FloatArray
     noise: float
     stands_out: bool
-    expected: FloatArray | None = None
 
     @classmethod
     def by(cls, found: Counted, setting: Setting) -> Seen:
-        """Read looks: a decade holds records where its count stands out, and in it each interval as it seems to."""
+        """Read looks: a decade holds records where its count stands out, or those beside do and its own nearly does."""
         grid = found.releases[-1].plan.query.axes[0].grid  # type: ignore[union-attr]
         looks = Looks(tuple(grid.edges.tolist()), found.read)
-        totals, noises, decade = _by_decade(looks)
-        stands_out = totals > STANDS_OUT * noises
-        any_stands_out = bool(stands_out.any())
-        if not any_stands_out:
+        totals, noises, decade = looks.decades
+        holds, likely = totals > STANDS_OUT * noises, totals > BESIDE * noises
+        stands_out = bool(holds.any())
+        if not stands_out:
             most = int(np.argmax(totals)) if totals.any() else DECADES.index(1.0)
-            stands_out = np.arange(len(totals)) == most
-        expected, counts, records = looks.expected(setting.adjacency.total), looks.counts, np.zeros(len(decade))
-        placed = expected > DOUBT * looks.noise
+            holds, likely = (np.arange(len(totals)) == most for _ in range(2))
+        for first, last in _runs(holds | likely):
+            holds[first:last] |= holds[first:last].any()
+        inside = holds[decade]
+        records = np.where(inside, np.maximum(looks.expected(setting.adjacency.total), 0.0), 0.0)
+        if not records.any():
+            records = inside / inside.sum()
+        return cls(np.array(looks.edges), records, looks.counts, looks.noise, stands_out)
 
-        def place(each: int, total: float) -> None:
-            own = decade == each
-            here, rest = own & placed, own & ~placed
-            records[here] = np.maximum(counts[here], 1.0)
-            noise = hypot(noises[each], looks.noise * sqrt(here.sum()))
-            left = total - float(counts[here].sum()) - UNPLACED * noise
-            if rest.any() and left > 0:
-                records[rest] = left / rest.sum()  # nobody knows where in the decade these lie
-            elif not here.any():
-                records[own] = 1.0 / own.sum()
+    @property
+    def inner(self) -> Seen:
+        """Without the outermost records on each side, which noise alone may have put there.
 
-        known, beyond = np.flatnonzero(stands_out).tolist(), totals - BESIDE * noises
-        for each in known:
-            place(each, float(totals[each]))
-        for each in known:
-            reached = records[decade == each] > 0
-            for end, beside in ((0, each - 1), (-1, each + 1)):
-                if reached[end] and 0 <= beside < len(totals) and not stands_out[beside] and beyond[beside] > 0:
-                    place(beside, float(beyond[beside] + UNPLACED * noises[beside]))
-        inside = np.isin(decade, known) | (records > 0)
-        tails = np.where(inside, np.maximum(expected, 0.0), 0.0)
-        return cls(np.array(looks.edges), records, counts, looks.noise, any_stands_out, tails)
+        >>> Seen(np.array([0.0, 1.0, 2.0, 9.0]), np.array([2.0, 90.0, 5.0]), np.zeros(3), 1.0, True).inner.records
+        array([ 0., 89.,  2.])
+        """
+        off = min(OUTERMOST * self.noise, float(self.records.sum()) / 4)
+        kept = np.minimum(np.maximum(np.cumsum(self.records) - off, 0.0), self.records)
+        above = np.minimum(np.maximum(np.cumsum(kept[::-1]) - off, 0.0), kept[::-1])
+        return self._replace(records=above[::-1])
 
     @property
     def middles(self) -> FloatArray:
@@ -137,8 +129,7 @@ class Seen(NamedTuple):
         Quantiles of a normal law are a straight line in its deviates; of other laws the steps from one deviate to the
         next grow, or shrink, by a factor that hardly changes: two steps that counts tell give it, and so the others.
         """
-        records = self.records if self.expected is None or not self.expected.any() else self.expected
-        edges, records = (self.edges, records) if side > 0 else (-self.edges[::-1], records[::-1])
+        edges, records = (self.edges, self.records) if side > 0 else (-self.edges[::-1], self.records[::-1])
         total = float(records.sum())
         beyond, told = (min(max(part / total, EVEN), 1 / 4) for part in (beyond, max(TOLD * self.noise, beyond)))
         step = NormalDist().inv_cdf(1 - told) / 2
@@ -180,21 +171,14 @@ def _at_most(counts: FloatArray, noise: float) -> str:
     return numeral(max(round(most), 0))
 
 
-def _by_decade(looks: Looks) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Counts of the intervals of the first look from all looks, deviations of their noise, and where cells lie."""
-    decade = np.searchsorted(DECADES, looks.edges[:-1], side="right") - 1
-    of_slots = np.concatenate([[-1], decade, [-1]])
-    totals, weights = np.zeros((2, len(DECADES) - 1))
-    for turn in looks.turns:
-        (tier,) = turn.measured.levels
-        own = of_slots[tier.first]
-        inside = own >= 0
-        values = np.array(turn.values[: len(own)], dtype=np.float64)[inside]
-        pieces = np.bincount(own[inside], minlength=len(totals))
-        weight = 1 / (max(tier.noise.variance, LEAST_VARIANCE) * pieces)
-        totals += weight * np.bincount(own[inside], values, minlength=len(totals))
-        weights += weight
-    return totals / weights, 1 / np.sqrt(weights), decade
+def _runs(marked: BoolArray) -> list[tuple[int, int]]:
+    """Where runs of marked places begin, and where they end.
+
+    >>> _runs(np.array([True, True, False, True]))
+    [(0, 2), (3, 4)]
+    """
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]))).tolist()
+    return list(zip(ends[::2], ends[1::2], strict=True))
 
 
 def even_cells(seen: Seen, most: int) -> Grid:
@@ -206,7 +190,8 @@ def even_cells(seen: Seen, most: int) -> Grid:
     >>> grid.lower, grid.upper, grid.cells
     (10.0, 20.0, 20)
     """
-    ends = np.clip([seen.quantile(TAIL), seen.quantile(1 - TAIL)], -LARGEST_BOUND, LARGEST_BOUND)
+    inner = seen.inner
+    ends = np.clip([inner.quantile(TAIL), inner.quantile(1 - TAIL)], -LARGEST_BOUND, LARGEST_BOUND)
     low, high = ends.tolist()
     if not high - low > 1e-9 * max(abs(low), abs(high), 1e-9):  # one number, or nearly
         reach = abs(low) / 2 if abs(low) > 1e-9 else 1.0
@@ -226,8 +211,9 @@ def best_bounds(
 ) -> tuple[float, float]:
     """The bounds under which noise and what is clamped are expected to err least together.
 
-    They are edges of intervals that stand out, and then where tails are expected to reach from there, with what they
-    leave out beyond: in a tail noise hides many more records than are worth the noise of wider bounds.
+    They are edges of intervals that hold more than noise may have put there, and then where tails are expected to reach
+    from there, with what they leave out beyond: in a tail noise hides many more records than are worth the noise of
+    wider bounds.
 
     Args:
         seen: What the looks tell.
@@ -240,16 +226,17 @@ def best_bounds(
     >>> edges = np.array([0.0, 1.0, 10.0, 100.0, 1000.0])
     >>> seen = Seen(edges, np.array([0.0, 500.0, 900.0, 3.0]), np.zeros(4), 2.0, True)
     >>> best_bounds(seen, 0.5, power=1, of_sum=False, rows=1), best_bounds(seen, 90.0, power=1, of_sum=False, rows=1)
-    ((1.0, 1000.0), (1.0, 100.0))
+    ((0.94, 160.0), (2.6, 59.0))
     """
-    held = np.flatnonzero(seen.records)
+    inner = seen.inner.records
+    held = np.flatnonzero(inner)
     first, last = int(held[0]), int(held[-1]) + 1
     ends = np.clip(seen.edges[first : last + 1], -LARGEST_BOUND, LARGEST_BOUND)
     ends = np.unique(np.where(np.abs(ends) < LEAST_BOUND, 0.0, ends))
     if len(ends) == 1:
         one = float(ends[0]) or 1.0
         return min(one, 0.0), max(one, 0.0)
-    values, records = np.clip(seen.middles, -LARGEST_BOUND, LARGEST_BOUND)[first:last], seen.records[first:last] / rows
+    values, records = np.clip(seen.middles, -LARGEST_BOUND, LARGEST_BOUND)[first:last], inner[first:last] / rows
     middle = float(values[np.searchsorted(np.cumsum(records), records.sum() / 2)])
 
     def lost(beyond: BoolArray) -> FloatArray:
@@ -262,7 +249,7 @@ def best_bounds(
     error[np.tril_indices(len(ends))] = np.inf
     places = np.unravel_index(int(np.argmin(error)), error.shape)
     low, high = least = float(ends[places[0]]), float(ends[places[1]])
-    if seen.expected is None or not seen.stands_out:
+    if not seen.stands_out:
         return least
     weigh = partial(_tail, seen, noise=noise * rows, power=power, middle=middle)
     (lows, below), (highs, above) = weigh(low, -1), weigh(high, 1)

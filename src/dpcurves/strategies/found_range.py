@@ -68,7 +68,7 @@ GLANCE = Fraction(1, 10)
 """The part of a turn between the looks and the last one, where single cells seem to hold most."""
 CLOSER, MOST_OF_LEFT = Fraction(1, 25), Fraction(1, 3)
 """The least part of the loss that a closer look has, and the largest part of what is left."""
-STANDING_OUT, IN_CELLS, TENTH = 12.0, 700.0, 0.1
+STANDING_OUT, IN_CELLS, TENTH = 8.0, 700.0, 0.1
 """Deviations of the noise of a closer look that all records are, if its part of the loss allows; so many are aimed at
 with up to a tenth of the loss."""
 MOSTLY = 0.0, 0.25
@@ -77,11 +77,9 @@ first one: nothing is known of where in a decade records lie."""
 FEWEST_TURNS, MOST_TURNS = 3, len(FIRST) + len(MOSTLY) + 2
 FAINT = 5.0
 """Deviations of its noise that the largest count of the first look has at least, or it is repeated."""
-MANY, WELL_SEEN = 40.0, 100.0
-"""Deviations of the noise of the finest look that records are, from which on coarser looks tell their number; and from
-which on that is estimated from all counts."""
-SEEN, DOUBT = 3.0, 2.0
-"""Deviations of its noise from which on a count stands for records, and so many that are taken off an estimate."""
+WELL_SEEN, DOUBT = 100.0, 2.0
+"""Deviations of the noise of the finest look that records are, from which on their number is estimated from all counts;
+and so many that are taken off an estimate."""
 NEIGHBOURS = (0.25, 0.08, 0.03)
 """Cells that an interval is given for what those at a distance of 1, 2, 3 seem to hold, in parts of theirs."""
 LOOKS, LOOKED_AT = 0.15, (32, 256)
@@ -90,7 +88,7 @@ CELLS = (256, 4096)
 """Cells of the grid, at least and at most, about: half as many as records are deviations of the noise of one count."""
 SINGLES = 1024
 """Cells of the grid from which on numbers of two digits, on which values are heaped, have cells of their own."""
-ENOUGH, HELD = 250.0, 2.5
+ENOUGH, HELD = 250.0, 4.0
 """Deviations of the noise of a count in the last turn that all records are, below which it counts few intervals, once:
 an interval is cut if it seems to hold more than so many deviations."""
 LOOKS_ALONE = 3
@@ -161,17 +159,28 @@ class Looks:
 
     @property
     def records(self) -> float:
-        """The number of records, roughly: the sum of the counts that stand out of the noise.
+        """The number of records, roughly: what stretches of decades hold that stand out of their noise."""
+        totals, noises, _ = self.decades
+        return max(standing_out(totals, noises**2), self.noise)
 
-        Fewer stand out of a finer look: coarser ones count where records are many deviations of its noise.
-        """
-        sizes = sorted({len(turn.measured.levels[0].starts) for turn in self.turns}, reverse=True)
-        finest, *others = (_averaged(self._counted(size)) for size in sizes)
-        seen, noise = _above(*finest, SEEN), finest[1]
-        if seen > WELL_SEEN * noise:
-            return max(seen, *(_above(*each, SEEN) for each in others), 0.0)
-        coarse = max((_above(*each, FAINT) for each in others), default=0.0)
-        return max(seen, noise, coarse if coarse > MANY * noise else 0.0)
+    @property
+    def decades(self) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
+        """Counts of the intervals of the first look from all looks, deviations of their noise, and where cells lie."""
+        decade = np.searchsorted(DECADES, np.array(self.edges[:-1]), side="right") - 1
+        of_slots = np.concatenate([[-1], decade, [-1]])
+        totals, weights = np.zeros((2, len(DECADES) - 1))
+        for turn in self.turns:
+            (tier,) = turn.measured.levels
+            own = of_slots[tier.first]
+            inside = own >= 0
+            values = np.array(turn.values[: len(own)], dtype=np.float64)[inside]
+            pieces = np.bincount(own[inside], minlength=len(totals))
+            if not pieces.all():
+                continue  # a glance, which joins decades
+            weight = 1 / (max(tier.noise.variance, LEAST_VARIANCE) * pieces)
+            totals += weight * np.bincount(own[inside], values, minlength=len(totals))
+            weights += weight
+        return totals / weights, 1 / np.sqrt(weights), decade
 
     @property
     def wide(self) -> NDArray[np.bool_]:
@@ -229,8 +238,21 @@ class Looks:
         return nested_in(self.turns)
 
 
-def _above(counts: FloatArray, noise: float, deviations: float) -> float:
-    return float(counts[counts > deviations * noise].sum())
+def standing_out(counts: FloatArray, variances: FloatArray) -> float:
+    """The sum over the stretch that stands most deviations of its noise out of it, and over others that do by `FAINT`.
+
+    >>> standing_out(np.array([1.0, -2.0, 40.0, 20.0, 3.0, -6.0, 1.0]), np.full(7, 25.0))
+    60.0
+    """
+    below, noise = (np.append(0.0, np.cumsum(each)) for each in (counts, variances))
+    out = (below - below[:, None]) / np.sqrt(np.maximum(np.abs(noise - noise[:, None]), LEAST_VARIANCE))
+    out, found = np.triu(out, 1), 0.0
+    while True:
+        first, last = np.unravel_index(int(np.argmax(out)), out.shape)
+        if out[first, last] <= (FAINT if found else 0.0):
+            return found
+        found += float(below[last] - below[first])
+        out[:last, first + 1 :] = 0.0  # all stretches that have a part in this one
 
 
 def _averaged(alike: Sequence[Evidence]) -> tuple[FloatArray, float]:
