@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 from dpcurves.arguments import Refused
+from dpcurves.codec import STORED
 
 from .identity import require_new, write_public, write_secret
 from .messages import ProtocolAborted
@@ -65,9 +66,7 @@ class Ticket:
         Raises:
             ValueError: there is one of this name, or the folder takes none.
         """
-        proof = {"proof": self.proof} if self.proof else {}
-        facts = {"dpcurves": "ticket", "task": self.task, "role": self.role.value, "token": self.token, **proof}
-        write_secret(path, json.dumps(facts) + "\n")
+        write_secret(path, json.dumps({"dpcurves": "ticket", **STORED.written(self)}) + "\n")
 
     @classmethod
     def read(cls, path: str | Path, role: Role) -> Ticket:
@@ -77,8 +76,7 @@ class Ticket:
             ValueError: it is not. What is in the file is not shown.
         """
         try:
-            stored = json.loads(Path(path).read_text(encoding="utf-8"))
-            ticket = cls(stored["task"], Role(stored["role"]), stored["token"], stored.get("proof", ""))
+            ticket = STORED.made(cls, json.loads(Path(path).read_text(encoding="utf-8")))
         except OSError as error:
             raise ProtocolAborted("ticket", f"{str(path)!r} cannot be read ({error.strerror})") from None
         except (ValueError, KeyError, TypeError):
