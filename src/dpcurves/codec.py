@@ -17,6 +17,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 import numpy as np
 
 Kind = TypeVar("Kind")
+PLAIN = frozenset({bool, int, float, str, NoneType})
 INSIDE = ""
 """The name in ``FIELDS`` of a field whose own fields stand beside the others."""
 
@@ -57,7 +58,7 @@ class Codec:
             if kind in self.writers:
                 return self.writers[kind](value)
         if isinstance(value, tuple):
-            return [self.write(each) for each in value]
+            return [each if type(each) in PLAIN else self.write(each) for each in value]  # there may be many
         if isinstance(value, Mapping):
             return {name: self.write(each) for name, each in value.items()}
         return self.written(value) if is_dataclass(value) else value
