@@ -12,9 +12,12 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 Kind = TypeVar("Kind")
+PLAIN = frozenset({bool, int, float, str, NoneType})
 INSIDE = ""
 """The name in ``FIELDS`` of a field whose own fields stand beside the others."""
 
@@ -55,14 +58,15 @@ class Codec:
             if kind in self.writers:
                 return self.writers[kind](value)
         if isinstance(value, tuple):
-            return [self.write(each) for each in value]
+            return [each if type(each) in PLAIN else self.write(each) for each in value]  # there may be many
+        if isinstance(value, Mapping):
+            return {name: self.write(each) for name, each in value.items()}
         return self.written(value) if is_dataclass(value) else value
 
     def written(self, thing: Any, but: Collection[str] = ()) -> dict[str, Any]:
         """The fields of a dataclass as plain objects, but for some."""
         found: dict[str, Any] = {}
-        kind: Any = type(thing)
-        for name, (field, hint) in _parts(kind).items():
+        for name, (field, hint) in _parts(cast(Any, type(thing))).items():
             value = getattr(thing, field.name)
             if name == INSIDE:
                 found |= self.written(value)
@@ -81,12 +85,12 @@ class Codec:
         kinds = get_args(hint)
         if get_origin(hint) in {Union, UnionType}:
             return None if stored is None and NoneType in kinds else self.read(kinds[0], stored)
+        if get_origin(hint) is Mapping:
+            return {self.read(kinds[0], name): self.read(kinds[1], each) for name, each in stored.items()}
         if get_origin(hint) is tuple and kinds[-1] is ...:
             return tuple(self.read(kinds[0], each) for each in stored)
         if get_origin(hint) is tuple:
-            if len(stored) != len(kinds):
-                raise TypeError(f"{len(kinds)} entries are needed")
-            return tuple(map(self.read, kinds, stored))
+            return tuple(self.read(kind, each) for kind, each in zip(kinds, stored, strict=True))
         return hint(stored) if issubclass(hint, Enum) else self.made(hint, stored)
 
     def made(self, kind: type[Kind], stored: Mapping[str, Any], **given: Any) -> Kind:
@@ -95,8 +99,7 @@ class Codec:
         Raises:
             LookupError, TypeError, ValueError: a field without a default is missing, or one is of another form.
         """
-        known: Any = kind
-        for name, (field, hint) in _parts(known).items():
+        for name, (field, hint) in _parts(cast(Any, kind)).items():
             if field.name not in given and (name in stored or name == INSIDE or field.default is MISSING):
                 given[field.name] = self.read(hint, stored if name == INSIDE else stored[name])
         return kind(**given)
@@ -111,7 +114,7 @@ def _parts(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
 
 
 STORED = Codec(
-    writers={Fraction: str, bytes: bytes.hex, Enum: lambda member: member.value},
+    writers={Fraction: str, bytes: bytes.hex, np.integer: int, Enum: lambda member: member.value},
     readers={each: each for each in (bool, int, float, str, Fraction)} | {bytes: bytes.fromhex},
 )
 """The forms of what is stored: exact numbers as texts, octets as hexadecimal digits."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from cryptography.exceptions import InvalidSignature, InvalidTag
@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 from dpcurves.arguments import ProtocolAborted, Refused
+from dpcurves.codec import STORED
 
 Vector = NDArray[np.uint64]
 """Integers modulo 2**64."""
@@ -327,6 +328,9 @@ class Bundle(NamedTuple):
         return cls(body[:32], body[32:64], body[64:])
 
 
+STORED.readers[Bundle] = lambda parts: Bundle(*map(bytes.fromhex, parts))
+
+
 def _committed(turn: Turn, site: int, seed: bytes) -> bytes:
     return sha256(turn.place + b"own seed" + site.to_bytes(2, "little") + seed).digest()
 
@@ -359,28 +363,12 @@ class SiteState:
 
     def to_bytes(self) -> bytes:
         """The state in JSON."""
-        stored: dict[str, Any] = {
-            "masking": self.masking.hex(), "sealing": self.sealing.hex(), "seed": self.seed.hex(),
-            "bundles": {site: [part.hex() for part in bundle] for site, bundle in self.bundles.items()},
-            "keys": self.keys.hex(), "mine": [part.hex() for part in self.mine],
-            "held": {site: [part.hex() for part in pair] for site, pair in self.held.items()},
-            "seen": self.seen.hex(), "listed": [self.listed[0], self.listed[1].hex()],
-        }  # fmt: skip
-        return json.dumps(stored).encode()
+        return json.dumps(STORED.write(self)).encode()
 
     @classmethod
     def from_bytes(cls, octets: bytes) -> SiteState:
         """The inverse of `to_bytes`."""
-        stored, octets_of = json.loads(octets), bytes.fromhex
-        listed, digest = stored["listed"]
-        mine_seed, mine_key = stored["mine"]
-        return cls(
-            octets_of(stored["masking"]), octets_of(stored["sealing"]), octets_of(stored["seed"]),
-            {int(site): Bundle(*map(octets_of, parts)) for site, parts in stored["bundles"].items()},
-            octets_of(stored["keys"]), (octets_of(mine_seed), octets_of(mine_key)),
-            {int(site): (octets_of(seed), octets_of(key)) for site, (seed, key) in stored["held"].items()},
-            octets_of(stored["seen"]), (tuple(listed), octets_of(digest)),
-        )  # fmt: skip
+        return STORED.made(cls, json.loads(octets))
 
 
 Step = tuple[bytes, bytes]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from dpcurves.arguments import Refused
 from dpcurves.conversation import Plan, Release
 from dpcurves.ledger import Allotment
-from dpcurves.mechanisms import ExactTable, Sequential, State
-from dpcurves.mechanisms.base import require_next
+from dpcurves.mechanisms import ExactTable
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.trust.base import require
+from dpcurves_streams.mechanisms.sequential import Sequential, State, require_next
 from dpcurves_streams.queries import TickQuery
 
 if TYPE_CHECKING:

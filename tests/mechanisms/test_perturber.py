@@ -11,10 +11,9 @@ from tiny_tables import counts
 
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Family, IntervalSums
-from dpcurves.mechanisms import Sequential
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves_streams.mechanisms import Perturber
+from dpcurves_streams.mechanisms import Perturber, Sequential
 from dpcurves_streams.mechanisms.hierarchy import Passed
 
 PURE, CONCENTRATED = PrivacyLoss.pure("0.3"), PrivacyLoss.zcdp("0.3")

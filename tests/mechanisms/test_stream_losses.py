@@ -19,7 +19,6 @@ from tiny_streams import ADJACENCIES, IntArray, ticks
 
 from dpcurves.conversation import Plan
 from dpcurves.laws import Family, Noise
-from dpcurves.mechanisms import Sequential
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves_streams.laws import LATTICE, Block, BufferedPrefixes, PrefixTree, TreeCounts
@@ -27,6 +26,7 @@ from dpcurves_streams.mechanisms import (
     BufferedCounter,
     Hierarchy,
     Perturber,
+    Sequential,
     TreeCounter,
     hierarchy,
 )

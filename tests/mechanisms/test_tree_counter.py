@@ -16,13 +16,13 @@ from tiny_streams import ADJACENCIES, neighbours, streams, ticks
 from dpcurves.conversation import Plan
 from dpcurves.data import Categories
 from dpcurves.laws import Family, Noise
-from dpcurves.mechanisms.base import FORMAT
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.laws import PARTS, ROUNDING, Block, Epoch, PrefixTree, TreeCounts, block_noise, denominator
 from dpcurves_streams.mechanisms import TreeCounter
 from dpcurves_streams.mechanisms import counters as tree_counter
 from dpcurves_streams.mechanisms.counters import FITTING, BlockNoise, drawn, fits, mean_window_variance, rounded
+from dpcurves_streams.mechanisms.sequential import FORMAT
 from dpcurves_streams.queries import TickQuery
 
 ONE = AddRemove(EACH_RECORD)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterator
 from fractions import Fraction
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import pytest
 
+from dpcurves.arguments import Refused
 from dpcurves.conversation import Evidence
 from dpcurves.laws import (
     Family,
@@ -75,6 +80,31 @@ def test_what_lacks_a_field_or_a_value_is_refused(law: Law) -> None:
     for one in damaged:
         with pytest.raises(ValueError, match=r"evidence: "):
             Evidence.from_json(one)
+
+
+OTHERS: list[Any] = [None, "text", "1/0", -1, 1.5, 10**30, [], [1], {}]
+
+
+def places(thing: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    inside = thing.items() if isinstance(thing, dict) else enumerate(thing) if isinstance(thing, list) else ()
+    for key, entry in inside:
+        yield (*path, key)
+        yield from places(entry, (*path, key))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_what_is_of_another_form_is_read_or_refused_in_one_line(law: Law) -> None:
+    stored, lines = json.loads(json.dumps(evidence(law).to_json())), list[str]()
+    for *path, last in places(stored):
+        for value in OTHERS:
+            changed = copy.deepcopy(stored)
+            reduce(getitem, path, changed)[last] = value
+            try:
+                Evidence.from_json(changed)
+            except Refused as error:
+                lines.append(str(error))
+    assert len(lines) > len(list(places(stored)))
+    assert not any("\n" in line for line in lines)
 
 
 def test_a_wavelet_of_too_few_levels_is_refused() -> None:

@@ -94,7 +94,7 @@ def test_counts_below_a_public_list_of_edges_are_proved() -> None:
 def test_what_is_no_task_of_this_version_is_refused(tmp_path: Path) -> None:
     document = json.loads(PLAIN.to_json())
     for text in ("", "[]", "{}", json.dumps({**document, "servers": []}), json.dumps({**document, "loss": {}})):
-        with pytest.raises(ValueError, match=r"^task: this is no task document|^not enough values"):
+        with pytest.raises(ValueError, match=r"^task: this is no task document$"):
             Task.from_json(text)
     with pytest.raises(ProtocolAborted, match=r"^task: it is of version 3, this dpcurves speaks 4"):
         Task.from_json(json.dumps({**document, "version": 3}))

@@ -1,5 +1,5 @@
 from .auto import AUTO, LINEAR, Choice, LinearChoice
-from .base import Counter, ExactTable, Lazy, Mechanism, Sequential, State
+from .base import Counter, ExactTable, Lazy, Mechanism
 from .exponential import ExponentialPartition, ExponentialQuantiles, ExponentialWorstBox
 from .lazy_tree import LazyTree
 from .linear import Flat, Linear, Regions, TreeSums
@@ -10,6 +10,5 @@ from .wavelets import Haar, Privelet, SquareRoot
 __all__ = [
     "AUTO", "LINEAR", "Choice", "Counter", "ExactTable", "ExponentialPartition", "ExponentialQuantiles",
     "ExponentialWorstBox", "Flat", "Haar", "Lazy", "LazyTree", "Linear", "LinearChoice", "Mechanism", "MergedCells",
-    "NoisyAuc", "NoisyMedians", "PrivTree", "Privelet", "Regions", "Sequential", "SparseVector", "SquareRoot",
-    "State", "TreeSums",
+    "NoisyAuc", "NoisyMedians", "PrivTree", "Privelet", "Regions", "SparseVector", "SquareRoot", "TreeSums",
 ]  # fmt: skip

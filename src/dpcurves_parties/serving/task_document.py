@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self, TypeVar, overload
 import numpy as np
 
 from dpcurves.arguments import Refused
+from dpcurves.codec import STORED
 
 from .identity import require_new, write_public, write_secret
 from .messages import ProtocolAborted
@@ -68,9 +69,7 @@ class Ticket:
         Raises:
             ValueError: there is one of this name, or the folder takes none.
         """
-        proof = {"proof": self.proof} if self.proof else {}
-        facts = {"dpcurves": "ticket", "task": self.task, "role": self.role.value, "token": self.token, **proof}
-        write_secret(path, json.dumps(facts) + "\n")
+        write_secret(path, json.dumps({"dpcurves": "ticket", **STORED.written(self)}) + "\n")
 
     @classmethod
     def read(cls, path: str | Path, role: Role) -> Ticket:
@@ -80,8 +79,7 @@ class Ticket:
             ValueError: it is not. What is in the file is not shown.
         """
         try:
-            stored = json.loads(Path(path).read_text(encoding="utf-8"))
-            ticket = cls(stored["task"], Role(stored["role"]), stored["token"], stored.get("proof", ""))
+            ticket = STORED.made(cls, json.loads(Path(path).read_text(encoding="utf-8")))
         except OSError as error:
             raise ProtocolAborted("ticket", f"{str(path)!r} cannot be read ({error.strerror})") from None
         except (ValueError, KeyError, TypeError):

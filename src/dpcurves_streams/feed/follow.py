@@ -12,11 +12,10 @@ from dpcurves.arguments import Refused, WrongKind, require_kind
 from dpcurves.conversation import ALL, Plan, PrivacyStatement, Release
 from dpcurves.conversation.release import fingerprint
 from dpcurves.ledger import Account, Currency, Grant, Ledger, QuestionBudget
-from dpcurves.mechanisms import Sequential
 from dpcurves.noise.randomness import LEAST_SECRET, Randomness
 from dpcurves.privacy import Neighbours, PrivacyLoss
 
-from ..mechanisms import STREAMS
+from ..mechanisms import STREAMS, Sequential
 from ..readings.question import StreamQuestion
 from ..trust import CentralStream
 from .files import JSON_LINES, Arriving, AtRest, JsonLinesTuples

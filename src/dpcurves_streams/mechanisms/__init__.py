@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcurves.conversation import Plan
-from dpcurves.mechanisms.base import ExactTable, Sequential, State
+from dpcurves.mechanisms import ExactTable
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import Read
@@ -16,9 +16,11 @@ from ..queries import TickQuery
 from .counters import BufferedCounter, TreeCounter
 from .hierarchy import Hierarchy, Perturber, Pruned, TickAnswering
 from .pegasus import Pegasus
+from .sequential import Sequential, State
 
 __all__ = [
-    "STREAMS", "BufferedCounter", "Hierarchy", "Pegasus", "Perturber", "Pruned", "StreamChoice", "TreeCounter",
+    "STREAMS", "BufferedCounter", "Hierarchy", "Pegasus", "Perturber", "Pruned", "Sequential", "State", "StreamChoice",
+    "TreeCounter",
 ]  # fmt: skip
 
 

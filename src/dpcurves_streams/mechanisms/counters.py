@@ -14,7 +14,7 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import Family, Noise
 from dpcurves.laws.law import printed
-from dpcurves.mechanisms.base import ExactTable, read, require_next, written
+from dpcurves.mechanisms import ExactTable
 from dpcurves.mechanisms.linear import drawable, draws, noise_of, require_loss
 from dpcurves.mechanisms.tree_strategy import Shape, best_shape
 from dpcurves.noise.randomness import Randomness
@@ -33,6 +33,7 @@ from ..laws import (
 )
 from ..queries import TickQuery
 from .hierarchy import TickAnswering, added
+from .sequential import read, require_next, written
 
 # Shapes of small consecutive trees that estimate sums over sliding windows with the least error.
 STEPS = 20

@@ -16,7 +16,7 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import Plan
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.laws.law import printed
-from dpcurves.mechanisms.base import Answering, ExactTable, read, require_next, written
+from dpcurves.mechanisms.base import Answering, ExactTable
 from dpcurves.mechanisms.linear import draws, noise_of
 from dpcurves.mechanisms.thresholds import noise_and_decay, noisily_above_zero
 from dpcurves.noise.randomness import Randomness
@@ -25,6 +25,7 @@ from dpcurves_streams.queries import Forest
 
 from ..laws import HierarchyCounts, NodeEstimates, PrunedCounts
 from ..queries import HierarchyQuery, PrunedQuery, TickQuery
+from .sequential import read, require_next, written
 
 # State of mechanisms whose noise and decisions at one tick are independent of all others: the tick alone.
 KIND = "memoryless noise"

@@ -14,7 +14,7 @@ from dpcurves.arrays import IntArray, compiled
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import Family, Noise
 from dpcurves.laws.law import printed
-from dpcurves.mechanisms.base import Answering, ExactTable, read, require_next, written
+from dpcurves.mechanisms.base import Answering, ExactTable
 from dpcurves.mechanisms.exponential import pure_epsilon
 from dpcurves.mechanisms.linear import drawable, draws, noise_of
 from dpcurves.noise.randomness import Randomness
@@ -23,6 +23,7 @@ from dpcurves.privacy import Adjacency, PrivacyLoss
 from ..laws import GroupedCounts
 from ..queries import GroupedTickQuery
 from .hierarchy import added
+from .sequential import read, require_next, written
 
 # Deviations of growing groups of counts from their mean, by Fenwick trees over values: a loop over SECRET counts.
 UNIT = 16
