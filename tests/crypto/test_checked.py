@@ -88,7 +88,7 @@ def test_all_engines_make_and_read_the_same_bits(ring: Ring, engine: Engine) -> 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=NAMES)
 def test_all_engines_see_the_same_at_nodes_and_count_what_lies_below(engine: Engine) -> None:
-    """Of 300 keys, which neither fill registers nor the part that is looked at together."""
+    """Keys are 300, which neither fill registers nor the part that is looked at together."""
     domain, cells = Domain(9, Z64), np.random.default_rng(3).integers(0, 2**9, 300).tolist()
     both, at = shared(cells, domain), [[256], [128, 1, 511], [257, 130, 384]]
     left: list[dict[Node, int]] = [{}, {}]

@@ -404,7 +404,7 @@ class _CheckedWalk:
 
 
 def _looked_at(engine: Engine, public: CheckedShare, node: Node, seeds: Words) -> tuple[Words, Words, Words]:
-    """Both children of a node: seeds ``(2, keys, 2)``, corrected hashes ``(2, keys, 4)``, weights ``(2, keys, words)``."""
+    """Both children of a node: seeds ``(2, keys, 2)``, corrected hashes ``(2, keys, 4)`` and weights."""
     (level, index), count, ring = node, len(seeds), public.domain.ring
     below = engine.children(seeds[None], public.seeds[level], public.turns, level).reshape(-1, 2)
     mask = control(below)
@@ -491,7 +491,7 @@ class Marking(NamedTuple):
     def marks(self, blocks: Words) -> Words:
         """The marks ``(keys, 2)`` of rows of blocks ``(5, keys, 2)``."""
         masked = (blocks ^ self.masks[:, None]).reshape(-1, 2)
-        return np.bitwise_xor.reduce(encrypted(self.key, masked).reshape(blocks.shape), axis=0)
+        return np.asarray(np.bitwise_xor.reduce(encrypted(self.key, masked).reshape(blocks.shape), axis=0))
 
 
 class NodeSums(NamedTuple):
@@ -550,7 +550,7 @@ class NodeWalk:
         """Sum of the left children's weights, ``(words,)``, and marks ``(keys, 2)``."""
         public, ring, level = self.keys.public, self.keys.domain.ring, node[0]
         if isinstance(self.engine, FastEngine) and self.engine.looks and ring.words == 1:
-            total, marks = self.engine.seen(node, seeds, 1 - self.keys.seeds.party, public, *self.marking)
+            total, marks = self.engine.seen(node, seeds, 1 - self.keys.seeds.party, public, self.marking)
             return np.array([total], np.uint64), marks
         own = _weights(self.engine, public, level - 1, seeds, control(seeds)) if level else _root(self.keys).weights
         _, proofs, weights = _looked_at(self.engine, public, node, seeds)

@@ -517,8 +517,9 @@ class FastEngine:
         """True if `seen` is there: it needs instructions for SHA-256, too."""
         return {"sha", "sse4.1"} <= instructions_here()
 
-    def seen(self, node: tuple[int, int], seeds: Words, start: int, public: CheckedShare, key: bytes, masks: Words,
-    ) -> tuple[int, Words]:  # fmt: skip
+    def seen(
+        self, node: tuple[int, int], seeds: Words, start: int, public: CheckedShare, marking: tuple[bytes, Words]
+    ) -> tuple[int, Words]:
         """Look at a node of some keys, whose numbers have one word.
 
         Args:
@@ -526,15 +527,14 @@ class FastEngine:
             seeds: Seeds there, ``(keys, 2)``.
             start: Weight of the root.
             public: Correction words.
-            key: Of marks.
-            masks: Of the five blocks that are marked.
+            marking: Key of marks, and masks of the five blocks that are marked.
 
         Returns:
             Sum of the left children's weights, without the server's sign; and marks ``(keys, 2)``.
         """
         from .kernels import seeing
 
-        (level, index), (single, wide) = node, self._schedules
+        (level, index), (single, wide), (key, masks) = node, self._schedules, marking
         own = _laid(public.values[level - 1]) if level else np.zeros((0, 1), np.uint64)
         words = tuple(map(_laid, (public.seeds[level], public.values[level], public.proofs[level], public.turns)))
         head = np.array([*np.frombuffer(self.keys.prefix, "<u8"), level, 2 * index], np.uint64)

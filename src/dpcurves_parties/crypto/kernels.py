@@ -559,7 +559,7 @@ def seeing(lanes: int) -> Callable[..., Any]:
     """
     groups, width = GROUPS, GROUPS * lanes
 
-    def see(  # noqa: PLR0917
+    def see(  # noqa: PLR0912, PLR0917
         seeds: Any, own: Any, start: Any, words: Any, head: Any, level: int, wide: Any, single: Any, key: Any,
         masks: Any, marks: Any,
     ) -> Any:  # fmt: skip

@@ -335,7 +335,7 @@ class CheckedCounting:
         dropped = self._dropped or (None if post is None else self._checked(post))
         if dropped is None:
             raise ProtocolAborted("peer", UNCHECKED, 409)
-        return Half(self._of_all_cells(plan, dropped), int(flags_of(dropped, self.standing.reports).sum()))
+        return Half(self._numbers(plan, dropped)[0], int(flags_of(dropped, self.standing.reports).sum()))
 
     def evaluate(self, asked: Asked) -> bytes:
         """Response to the other server before the first answer: the digests that it has to compare.

@@ -137,7 +137,8 @@ class Encoding(Sharing):
 
     def _gathered(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> tuple[Any, SeedShare]:
         """Both halves, each in one piece of memory, into which parts are laid when they come. What is more is left."""
-        public, seeds, start = self.PUBLIC.blank(self.domain, count), np.empty((count, 2), np.uint64), 0
+        public: Any = self.PUBLIC.blank(self.domain, count)
+        seeds, start = np.empty((count, 2), np.uint64), 0
         for shares in parts:
             (rows, own), room = self._parts(shares), public[start : start + len(shares)]
             room.put(self.PUBLIC.from_records(self.domain, rows)[: len(room)])
