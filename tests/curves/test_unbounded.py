@@ -83,6 +83,34 @@ def test_ranks_are_nearly_as_exact_as_on_a_grid_that_fits(law: str) -> None:
     assert np.mean(errors) < ALLOWED.get(law, 16)
 
 
+@pytest.mark.parametrize(("law", "step"), [("years", 1), ("timestamps", 0), ("below zero", 0)])
+def test_quantiles_are_multiples_of_what_values_seem_to_be_multiples_of(law: str, step: float) -> None:
+    values = LAWS[law](np.random.default_rng(5), 10_000)
+    found = dp.quantiles(values, P, epsilon="0.3", adjacency=dp.ADD_REMOVE, randomness=dp.Randomness.from_seed(4))
+    assert isinstance(found.curve, dp.CDF)
+    assert found.curve.prefixes.step == step
+    text = found.to_json()
+    assert dp.Quantiles.from_json(text).x.tolist() == found.x.tolist()
+    assert ("multiples" in found.notes[-1]) == (step > 0)
+    if step:
+        stored = json.loads(text)
+        del stored["evidence"]["question"]["step"]  # as earlier versions wrote it
+        before = dp.Quantiles.from_json(json.dumps(stored))
+        assert (before.x % step != 0).any()
+        assert (found.x % step == 0).all()
+        assert rank_errors(values, found.x).sum() < rank_errors(values, before.x).sum()
+        (low, high), (left, right) = found.intervals(0.9).T, found.cells.T
+        assert ((low <= left) & (left <= found.x) & (found.x <= right) & (right <= high)).all()
+
+
+@pytest.mark.parametrize("step", ["x", -1])
+def test_a_damaged_step_is_refused(step: object) -> None:
+    stored = json.loads(dp.cdf(np.arange(3000), epsilon=1, adjacency=dp.ADD_REMOVE).to_json())
+    stored["evidence"]["question"]["step"] = step
+    with pytest.raises(ValueError, match="step"):
+        dp.CDF.from_json(json.dumps(stored))
+
+
 @pytest.mark.parametrize(
     "values",
     [

@@ -167,7 +167,7 @@ class Bins(Covered):
     @classmethod
     def _opened(cls, opened: display.Opened) -> Bins:
         question, releases = opened.question, opened.evidence["releases"]
-        prefixes = PrefixShares.from_json(releases, read_grid(question), question.get("looks", 0))
+        prefixes = PrefixShares.from_json(releases, read_grid(question), question)
         return cls.along(prefixes, opened.arrays["x"], question["label"], opened.privacy)
 
 
@@ -398,16 +398,17 @@ class CDF(Covered):
         """The value at or below which a share `p` of the records lies, interpolated inside its cell; one for each `p`.
 
         Where values outside the grid were clamped, a quantile in an end cell is given as the inner edge of that cell.
+        Where no grid was given and values seem to be multiples of a step, it is such a one.
 
         Raises:
             ValueError: `p` is not between 0 and 1.
         """
         levels = numbers("p", p)
-        cells = self.quantile_cell(levels)
+        cells = self._cell(levels)
         found = inside(cells, inverse_at(self.x, self.y, levels) if self.values is None else cells[..., 0])
         if self.prefixes.looks:  # some cells have a single double, and their upper edge lies in the next one
             found = np.minimum(found, np.maximum(np.nextafter(cells[..., 1], -np.inf), cells[..., 0]))
-        return found[()]
+        return self.prefixes.stepped(found)[()]
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
         """The edges of the cell that the quantile `p` lies in, shape ``(..., 2)``: inside the cell nothing was counted.
@@ -417,7 +418,15 @@ class CDF(Covered):
         Raises:
             ValueError: `p` is not between 0 and 1.
         """
-        return cell_at(self.prefixes.cells, self.prefixes.at_boundaries(self.y), numbers("p", p))
+        levels = numbers("p", p)
+        cells = self._cell(levels)
+        if not self.prefixes.step:
+            return cells
+        at = np.asarray(self.quantile(levels))
+        return np.stack([np.minimum(cells[..., 0], at), np.maximum(cells[..., 1], np.nextafter(at, np.inf))], axis=-1)
+
+    def _cell(self, levels: FloatArray) -> FloatArray:
+        return cell_at(self.prefixes.cells, self.prefixes.at_boundaries(self.y), levels)
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:
         """A simultaneous confidence band: two curves that contain the true curve everywhere with probability `level`.
@@ -541,8 +550,8 @@ class CDF(Covered):
     @classmethod
     def _opened(cls, opened: display.Opened) -> CDF:
         question, releases = opened.question, opened.evidence["releases"]
-        grid, looks = read_cells(question, opened.arrays["x"]), question.get("looks", 0)
-        curve = cls.along(PrefixShares.from_json(releases, grid, looks), question["label"], opened.privacy)
+        grid = read_cells(question, opened.arrays["x"])
+        curve = cls.along(PrefixShares.from_json(releases, grid, question), question["label"], opened.privacy)
         how = question.get("smoothed")
         return curve if how is None else curve.smoothed(how["p"], how["at"])
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from math import inf
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +55,8 @@ def all_edges(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
     return PrefixQuery((axis,) if classes is None else (classes, axis), at=())
 
 
+NEARLY, MOST_STEPS = 1e-6, 2.0**50
+"""By which part of a step a value may be below a multiple of it, for rounding; and the largest such multiple."""
 SHOWN = 0.998
 """Part of the records that a picture shows, where the grid has no ends that anybody named."""
 MOST_KEPT = 2**22
@@ -77,16 +81,20 @@ class PrefixShares:
         grid: Where the cells lie.
         earlier: Counts of the same cells in the turns before.
         looks: So many of these chose the cells: see `together`.
+        step: The number of whose multiples values seem to be; 0: of none. See `unbounded.step_of`.
     """
 
     evidence: Evidence
     grid: Grid
     earlier: tuple[Evidence, ...] = ()
     looks: int = 0
+    step: float = 0.0
 
     @classmethod
-    def from_json(cls, releases: Sequence[Mapping[str, Any]], grid: Grid, looks: int = 0) -> PrefixShares:
-        """From the releases of a curve, turn by turn.
+    def from_json(
+        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, facts: Mapping[str, Any] = MappingProxyType({})
+    ) -> PrefixShares:
+        """From the releases of a curve, turn by turn, and its `facts`, which stand among others.
 
         Raises:
             ValueError: there is none, or one is damaged.
@@ -94,12 +102,32 @@ class PrefixShares:
         if not releases:
             raise Refused("evidence", "a curve without releases cannot be read")
         *earlier, last = (Evidence.from_json(release).in_cells() for release in releases)
-        return cls(last, grid, tuple(earlier), looks)
+        step = facts.get("step", 0.0)
+        if not isinstance(step, int | float) or not 0 <= step < inf:
+            raise Refused("step", f"a number above 0 is needed, got {step!r}")
+        return cls(last, grid, tuple(earlier), facts.get("looks", 0), step)
 
     @property
     def facts(self) -> dict[str, object]:
-        """How many of the releases chose the cells, among other facts of a question; nothing if none did."""
-        return {"looks": self.looks} if self.looks else {}
+        """How many of the releases chose the cells, and the step, among other facts of a question; what is not 0."""
+        return {name: fact for name in ("looks", "step") if (fact := getattr(self, name))}
+
+    def stepped(self, values: FloatArray) -> FloatArray:
+        """The multiples of the step at or below these values, or next above, in the same counted intervals, if any."""
+        if not self.step:
+            return values
+        ends = self.grid.edge(np.flatnonzero(self.measured))
+        place = np.searchsorted(ends, values, side="right")
+        low, high = (np.concatenate([[-inf], ends, [inf]])[place + more] for more in (0, 1))
+        digit, power = f"{self.step:.0e}".split("e")
+        whole_steps = np.floor(values / self.step + NEARLY)
+        known = np.abs(whole_steps) < MOST_STEPS  # neither infinite, nor larger than multiples are told apart
+        first, second = (
+            np.reshape([float(f"{int(step) * int(digit)}e{power}") for step in steps.ravel()], values.shape)
+            for steps in (np.where(known, whole_steps, 0.0), np.where(known, whole_steps + 1, 0.0))
+        )
+        found = np.where(first >= low, first, np.where(second < high, second, values))
+        return np.where(known, found, values)
 
     @cached_property
     def shown(self) -> slice:

@@ -113,8 +113,7 @@ class Quantiles(Covered):
         question, p = opened.question, np.array(shares("p", opened.arrays["p"]))
         if "grid" in question:
             return cls(p, Searched.from_json(opened.evidence, opened.privacy))
-        looks = question.get("looks", 0)
-        prefixes = PrefixShares.from_json(opened.evidence["releases"], read_grid(question), looks)
+        prefixes = PrefixShares.from_json(opened.evidence["releases"], read_grid(question), question)
         return cls(p, CDF.along(prefixes, question["label"], opened.privacy))
 
     def _summary(self) -> list[tuple[str, str]]:
