@@ -129,8 +129,8 @@ def test_whatever_bit_is_flipped_for_both_servers_a_key_that_passes_everywhere_h
     for place, passes in enumerate(accepted.tolist()):
         part = slice(place, place + 1)
         keys = CheckedKeys(public[part], first[part]), CheckedKeys(public[part], second[part])
-        seen = [NodeWalk(one, PORTABLE, mark).look(nodes).marks for one, mark in zip(keys, marks, strict=True)]
-        assert np.array_equal(*seen) == passes
+        one, other = (NodeWalk(key, PORTABLE, mark).look(nodes).marks for key, mark in zip(keys, marks, strict=True))
+        assert np.array_equal(one, other) == passes
     curves = {tuple(curve) for curve in opened[:, accepted, 0].T.tolist()}
     assert curves <= {tuple(curve) for curve in steps(bits).tolist()}
     assert not accepted.all()
