@@ -167,7 +167,7 @@ def step_of(prefixes: PrefixShares) -> float:
     first = np.where(numbers > 0, np.maximum(first, np.minimum(zero + 1, place)), first)  # many may be 0
     last = np.where(numbers < 0, np.minimum(last, np.maximum(zero, place + 1)), last)
     near, wide = below[last] - below[first], edges[known[last]] - edges[known[first]]
-    told = near > TOLD * noise * np.sqrt(last - first)
+    told = (near > TOLD * noise * np.sqrt(last - first)) & (wide > SMALLEST)
     numbers, held, dense = numbers[told], held[told], float((near / wide)[told].sum())
     if not held.sum() > 0:
         return 0.0
