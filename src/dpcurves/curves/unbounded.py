@@ -168,7 +168,7 @@ def step_of(prefixes: PrefixShares) -> float:
     last = np.where(numbers < 0, np.minimum(last, np.maximum(zero, place + 1)), last)
     near, wide = below[last] - below[first], edges[known[last]] - edges[known[first]]
     told = (near > TOLD * noise * np.sqrt(last - first)) & (wide > SMALLEST)
-    numbers, held, dense = numbers[told], held[told], float((near / wide)[told].sum())
+    numbers, held, dense = numbers[told], held[told], float((near[told] / wide[told]).sum())
     if not held.sum() > 0:
         return 0.0
     apart = SPACED * float(held.sum()) / dense
