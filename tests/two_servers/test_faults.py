@@ -367,9 +367,7 @@ def test_what_is_replayed_or_changed_with_the_keys_of_the_other_server_is_refuse
     """
     task, checked, unasked = (pair.tasks[name] for name in ("told", "checked", "unasked"))
     pair.again(0, "--peer", f"https://127.0.0.1:{pair.between}")
-    for do in [
-        each for each in list(LINES)[:7] if each != "replay"
-    ]:  # reports are checked once
+    for do in [each for each in list(LINES)[:7] if each != "replay"]:  # reports are checked once
         order(pair.orders["between"], do=do, at="evaluate")
         with pytest.raises(ProtocolAborted, match=f"^{LINES[do]}"):
             pair.analyst(checked).ask(QUESTION)
