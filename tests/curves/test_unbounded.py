@@ -103,6 +103,17 @@ def test_quantiles_are_multiples_of_what_values_seem_to_be_multiples_of(law: str
         assert ((low <= left) & (left <= found.x) & (found.x <= right) & (right <= high)).all()
 
 
+def test_all_counts_are_on_intervals_of_the_tree_that_a_curve_is_read_on() -> None:
+    """A look at atoms cut this tree elsewhere: the question was charged, and could not be read."""
+    draw = np.random.default_rng([2, 13])
+    wages = np.exp(draw.normal(10.3, 0.8, 10_000))
+    rounded = np.where(draw.random(10_000) < 0.5, np.round(wages, -3), np.round(wages, -2))
+    values = np.where(draw.random(10_000) < 0.1, 0.0, rounded)
+    found = dp.cdf(values, epsilon=1, adjacency=dp.REPLACE_ONE, randomness=dp.Randomness.from_seed(13))
+    assert len(found.prefixes.earlier) > found.prefixes.looks
+    assert rank_errors(values, np.array([found.quantile(each) for each in P])).mean() < 30
+
+
 @pytest.mark.parametrize("step", ["x", -1])
 def test_a_damaged_step_is_refused(step: object) -> None:
     stored = json.loads(dp.cdf(np.arange(3000), epsilon=1, adjacency=dp.ADD_REMOVE).to_json())

@@ -219,13 +219,14 @@ class Looks:
         """The expected number of records of each cell: see `splits`."""
         return self.splits(total).cells[1:-1]
 
-    def splits(self, total: int | None) -> Splits:
+    def splits(self, total: int | None, halved: Layout | None = None) -> Splits:
         """Expected counts of all intervals, by empirical Bayes, twice: of many empty intervals each noise adds up.
 
         Args:
             total: The public number of records; None where it is private.
+            halved: The tree that the intervals are of; None: `halved`.
         """
-        joint = JointEstimate(self.turns, self.halved)
+        joint = JointEstimate(self.turns, halved or self.halved)
         records = self.records if total is None else joint.total
         before = reestimate(joint.known, records, estimate(joint.known, records))
         if total is not None or records < WELL_SEEN * self.noise:
@@ -367,13 +368,16 @@ def _within(ends: tuple[int, int], cells: float) -> float:
 
 
 def _counted(turns: _Turns, setting: Setting) -> Strategy[Counted]:
-    """Count on the cells that were chosen: at once, or with a look at all of them before, if there are atoms."""
+    """Count on the cells that were chosen: at once, or with a look at all of them before, if there are atoms.
+
+    All of it is on intervals of the tree of the looks that chose the cells, on which a curve is read.
+    """
     total, looks = setting.adjacency.total, turns.looks
     splits = looks.splits(total)
     if splits.even <= CLEAR and has_atoms(splits):
         glance = overall_look(splits, setting.noise(GLANCE))
         turns = yield from turns.asked(_or_all(glance, turns.slots), GLANCE)
-        splits = turns.looks.splits(total)
+        splits = turns.looks.splits(total, looks.halved)
     noise = setting.noise(turns.left)
     if looks.records < ENOUGH * sqrt(noise.variance):
         held = splits.counts > HELD * sqrt(noise.variance)
