@@ -1,7 +1,7 @@
 """Codec of dataclasses: plain objects of JSON, made from fields and their types, and read back.
 
 Our own, as stored forms are frozen: fields have other names in JSON, or lie in the object around them. msgspec renames
-fields of its own structs alone; cattrs would need a hook for each of these, and a megabyte in every install.
+fields of its own structs alone, and cattrs would need a hook for each of these.
 """
 
 from __future__ import annotations

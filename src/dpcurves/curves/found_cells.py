@@ -84,7 +84,7 @@ class Seen(NamedTuple):
         stands_out = bool(holds.any())
         if not stands_out:
             most = int(np.argmax(totals)) if totals.any() else DECADES.index(1.0)
-            holds, likely = (np.arange(len(totals)) == most for _ in range(2))
+            holds = likely = np.arange(len(totals)) == most
         for first, last in _runs(holds | likely):
             holds[first:last] |= holds[first:last].any()
         inside = holds[decade]
@@ -172,7 +172,7 @@ def _at_most(counts: FloatArray, noise: float) -> str:
 
 
 def _runs(marked: BoolArray) -> list[tuple[int, int]]:
-    """Where runs of marked places begin, and where they end.
+    """Runs of marked places: the first place of each, and the one after its last.
 
     >>> _runs(np.array([True, True, False, True]))
     [(0, 2), (3, 4)]

@@ -109,7 +109,7 @@ class PrefixShares:
 
     @property
     def facts(self) -> dict[str, object]:
-        """How many of the releases chose the cells, and the step, among other facts of a question; what is not 0."""
+        """Facts that stand among others of a question: the number of looks, and the step, where they are not 0."""
         return {name: fact for name in ("looks", "step") if (fact := getattr(self, name))}
 
     def stepped(self, values: FloatArray) -> FloatArray:
