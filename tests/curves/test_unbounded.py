@@ -105,20 +105,39 @@ def test_quantiles_are_multiples_of_what_values_seem_to_be_multiples_of(law: str
 
 def test_all_counts_are_on_intervals_of_the_tree_that_a_curve_is_read_on() -> None:
     """A look at atoms cut this tree elsewhere: the question was charged, and could not be read."""
-    draw = np.random.default_rng([2, 13])
-    wages = np.exp(draw.normal(10.3, 0.8, 10_000))
-    rounded = np.where(draw.random(10_000) < 0.5, np.round(wages, -3), np.round(wages, -2))
-    values = np.where(draw.random(10_000) < 0.1, 0.0, rounded)
-    found = dp.cdf(values, epsilon=1, adjacency=dp.REPLACE_ONE, randomness=dp.Randomness.from_seed(13))
+    values = np.random.default_rng(3).choice(np.pi * np.arange(1, 9), 10_000)
+    found = dp.cdf(values, epsilon=1, adjacency=dp.REPLACE_ONE, randomness=dp.Randomness.from_seed(0))
     assert len(found.prefixes.earlier) > found.prefixes.looks
-    assert rank_errors(values, np.array([found.quantile(each) for each in P])).mean() < 30
+    assert found.prefixes.by_turns
+    assert np.array_equal(dp.CDF.from_json(found.to_json()).y, found.y)
 
 
-@pytest.mark.parametrize("step", ["x", -1])
-def test_a_damaged_step_is_refused(step: object) -> None:
+def test_cells_hold_one_multiple_each_where_values_are_multiples() -> None:
+    values = LAWS["heights"](np.random.default_rng(5), 10_000)
+    found = dp.cdf(values, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=dp.Randomness.from_seed(5))
+    edges = found.x[found.prefixes.measured]
+    middle = edges[(edges >= 150) & (edges < 190)]
+    assert found.prefixes.step == 1
+    assert set(np.floor(middle)) == set(range(150, 190))
+    assert np.all((middle % 1 == 0) | (middle == np.nextafter(np.floor(middle), np.inf)))
+
+
+@pytest.mark.parametrize("part", [0.05, 0.3, 0.9])
+def test_heaps_of_other_values_are_not_taken_for_all(part: float) -> None:
+    """It said that values seemed to be multiples, and rounded quantiles, where nearly all lay between."""
+    draw = np.random.default_rng([int(100 * part), 7])
+    values = draw.normal(2000, 400, 10_000)
+    values = np.where(draw.random(10_000) < part, np.round(values, -2), values)
+    found = dp.cdf(values, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=dp.Randomness.from_seed(7))
+    assert found.prefixes.step == 0
+    assert "multiples" not in found.notes[-1]
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("step", "x"), ("step", -1), ("by_turns", 1)])
+def test_a_damaged_fact_is_refused(name: str, wrong: object) -> None:
     stored = json.loads(dp.cdf(np.arange(3000), epsilon=1, adjacency=dp.ADD_REMOVE).to_json())
-    stored["evidence"]["question"]["step"] = step
-    with pytest.raises(ValueError, match="step"):
+    stored["evidence"]["question"][name] = wrong
+    with pytest.raises(ValueError, match=name):
         dp.CDF.from_json(json.dumps(stored))
 
 

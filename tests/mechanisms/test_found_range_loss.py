@@ -48,8 +48,8 @@ def test_all_turns_together_lose_what_was_granted(
     adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(found_range, "DECADES", (1.0, 4.0))
-    for name in ("CELLS", "LOOKED_AT"):
-        monkeypatch.setattr(found_range, name, (2, 3))
+    for name, few in (("CELLS", (2, 3)), ("LOOKED_AT", (2, 3)), ("FEW_MULTIPLES", 3)):
+        monkeypatch.setattr(found_range, name, few)
     granted = loss.epsilon if loss.epsilon is not None else loss.rho
     tight, turns = [], set()
     for way in range(4 if adjacency in EVENTS else 5):

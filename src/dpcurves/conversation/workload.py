@@ -67,12 +67,16 @@ class Counted:
             what it counts.
         grid: The cells along the last axis that were counted: those that were needed, or coarser ones.
         looks: So many of the counts that are read chose the cells: each cuts the intervals of those before.
+        by_turns: Whether the intervals of all counts that are read say how cells are halved, not those of looks alone.
+        step: The number of whose multiples values are, as looks told; 0: of none, or that was not clear.
     """
 
     releases: tuple[Release, ...]
     read: tuple[Evidence, ...]
     grid: Grid | None = None
     looks: int = 0
+    by_turns: bool = False
+    step: float = 0.0
 
     @classmethod
     def last_of(cls, releases: Sequence[Release], grid: Grid | None = None) -> Counted:

@@ -81,7 +81,8 @@ class PrefixShares:
         grid: Where the cells lie.
         earlier: Counts of the same cells in the turns before.
         looks: So many of these chose the cells: see `together`.
-        step: The number of whose multiples values seem to be; 0: of none. See `unbounded.step_of`.
+        step: The number of whose multiples values seem to be; 0: of none. See `found_range.step_of`.
+        by_turns: Whether the intervals of all turns say how cells are halved: see `together`.
     """
 
     evidence: Evidence
@@ -89,6 +90,7 @@ class PrefixShares:
     earlier: tuple[Evidence, ...] = ()
     looks: int = 0
     step: float = 0.0
+    by_turns: bool = False
 
     @classmethod
     def from_json(
@@ -105,12 +107,15 @@ class PrefixShares:
         step = facts.get("step", 0.0)
         if not isinstance(step, int | float) or not 0 <= step < inf:
             raise Refused("step", f"a number above 0 is needed, got {step!r}")
-        return cls(last, grid, tuple(earlier), facts.get("looks", 0), step)
+        by_turns = facts.get("by_turns", False)
+        if not isinstance(by_turns, bool):
+            raise Refused("by_turns", f"true or false is needed, got {by_turns!r}")
+        return cls(last, grid, tuple(earlier), facts.get("looks", 0), step, by_turns)
 
     @property
     def facts(self) -> dict[str, object]:
-        """Facts that stand among others of a question: the number of looks, and the step, where they are not 0."""
-        return {name: fact for name in ("looks", "step") if (fact := getattr(self, name))}
+        """Facts that stand among others of a question: the number of looks, the step, the tree; not 0 or false."""
+        return {name: fact for name in ("looks", "step", "by_turns") if (fact := getattr(self, name))}
 
     def stepped(self, values: FloatArray) -> FloatArray:
         """The multiples of the step at or below these values, or next above, in the same counted intervals, if any."""
@@ -264,7 +269,7 @@ class PrefixShares:
 
     @cached_property
     def _joint(self) -> JointEstimate | ConvolvedEstimate:
-        return together(self.turns, self.looks, self.boundaries)
+        return together(self.turns, self.looks, self.boundaries, by_turns=self.by_turns)
 
     @property
     def _best(self) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import floor, inf, log10, sqrt
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..arguments import require_kind
 from ..conversation import ALL, Anywhere, Counted, Needs, PrivacyStatement, Setting, needed
 from ..display import numeral
 from ..display.numerals import dated, is_dated
-from ..strategies.found_range import FEWEST_TURNS, FIRST, HEAPED, HEAPS, MOST_TURNS, NEARLY, SMALLEST
+from ..strategies.found_range import FEWEST_TURNS, FIRST, MOST_TURNS, are_multiples, step_of
 from .by_category import axis_label, in_words
 from .cdf import CDF
 from .prefixes import PrefixShares
@@ -22,10 +22,6 @@ from .question import statement_of
 
 LOOKED = Fraction(1, 5)
 """Part of the loss that looks for a grid, where a table of two columns is counted on it."""
-TOLD, NEAR, SPACED, OFF, DECADES_TRIED = 4.0, 3, 1.6, 0.05, 4
-"""Deviations of its noise that is counted near a number, if that tells of a step; counted intervals on each side that
-are near; so many times as far apart as they tell may multiples be; the part of what numbers hold that may lie on no
-multiple; and how many powers of ten are tried."""
 QUARTILES = (0.25, 0.5, 0.75)
 WIDE = 3
 """Cells from which on an interval of the first look was cut: zero has a cell of its own in any case."""
@@ -136,48 +132,20 @@ class UnboundedQuantilesQuestion:
 def read_along(found: Counted, label: str) -> CDF:
     """The curve along the cells that were chosen, with a note on the range."""
     privacy: PrivacyStatement = statement_of(found.releases)
-    prefixes = PrefixShares(found.counts, found.cells_counted, found.read[:-1], found.looks)
+    prefixes = PrefixShares(found.counts, found.cells_counted, found.read[:-1], found.looks, by_turns=found.by_turns)
     if not found.is_paid:
         return CDF.rehearsed(prefixes, label, privacy)
-    curve = CDF.along(replace(prefixes, step=step_of(prefixes)), label, privacy)
+    curve = CDF.along(replace(prefixes, step=found.step or _step(prefixes)), label, privacy)
     return replace(curve, privacy=curve.privacy.noted(note_on_range(curve, label)))
 
 
-def step_of(prefixes: PrefixShares) -> float:
-    """The number of whose multiples values seem to be: of 1, 2 and 5 times powers of ten; 0: of none.
-
-    Single numbers that the last turn counted have to hold more than noise. What they hold, over what lies in so much of
-    the line near them, tells how far apart they are: the step is the largest number not much larger than that, of which
-    nearly all that they hold lies on multiples. So of few numbers in cells of their own that hold their part of all
-    whole numbers the step is 1, however far these are apart.
-
-    Formal guarantees: a pure function of released counts.
-    """
+def _step(prefixes: PrefixShares) -> float:
+    """The number of whose multiples values seem to be, as the last turn tells; 0: of none, or that is not clear."""
     edges, known = prefixes.grid.edge(np.arange(prefixes.grid.cells + 1)), np.flatnonzero(prefixes.measured)
-    place = np.flatnonzero((np.diff(known) == 1) & (edges[known[:-1]] != 0))
-    place = place[edges[known[place] + 1] == np.nextafter(edges[known[place]], inf)]
-    if not len(place):
-        return 0.0
-    below, numbers = prefixes.unbiased_below[known + 1], edges[known[place]]
-    held, noise = below[place + 1] - below[place], sqrt(prefixes.evidence.measured.levels[-1].noise.variance)
-    if held.sum() <= max(HEAPS * noise * sqrt(len(place)), HEAPED * prefixes.total):
-        return 0.0
-    first, last = np.maximum(place - NEAR, 0), np.minimum(place + NEAR + 1, len(known) - 1)
-    zero = int(np.searchsorted(edges[known], 0.0))
-    first = np.where(numbers > 0, np.maximum(first, np.minimum(zero + 1, place)), first)  # many may be 0
-    last = np.where(numbers < 0, np.minimum(last, np.maximum(zero, place + 1)), last)
-    near, wide = below[last] - below[first], edges[known[last]] - edges[known[first]]
-    told = (near > TOLD * noise * np.sqrt(last - first)) & (wide > SMALLEST)
-    numbers, held, dense = numbers[told], held[told], float((near[told] / wide[told]).sum())
-    if not held.sum() > 0:
-        return 0.0
-    apart = SPACED * float(held.sum()) / dense
-    power = floor(log10(apart)) if apart > SMALLEST else 0
-    for step in (digit * 10.0**each for each in range(power, power - DECADES_TRIED, -1) for digit in (5, 2, 1)):
-        off = np.abs(numbers / step - np.rint(numbers / step)) > NEARLY
-        if step <= apart and held[off].sum() <= OFF * held.sum():
-            return float(f"{step:.0e}")
-    return 0.0
+    noise = sqrt(prefixes.evidence.measured.levels[-1].noise.variance)
+    counted = edges[known], prefixes.unbiased_below[known + 1], noise, prefixes.total
+    step = step_of(*counted)
+    return step if step and are_multiples(step, *counted, clearly=False) else 0.0
 
 
 def note_on_range(curve: CDF, label: str = "") -> str:

@@ -243,7 +243,7 @@ class ConvolvedEstimate:
 
 
 def together(
-    turns: tuple[Evidence, ...], looks: int = 0, edges: FloatArray | None = None
+    turns: tuple[Evidence, ...], looks: int = 0, edges: FloatArray | None = None, *, by_turns: bool = False
 ) -> JointEstimate | ConvolvedEstimate:
     """The joint estimate of all turns, of the kind that the last one needs.
 
@@ -252,15 +252,27 @@ def together(
         looks: So many of the first ones chose the cells: their intervals say how these are halved. 0: as intervals
             along one axis are.
         edges: The ends of all cells, where looks chose them.
+        by_turns: Whether the intervals of all turns say how cells are halved, not those of looks alone.
     """
     if turns[-1].sums.is_convolved:
         return ConvolvedEstimate(turns[:-1], turns[-1])
-    return JointEstimate(turns, nested_in(turns[:looks]), edges) if looks else JointEstimate(turns)
+    return (
+        JointEstimate(turns, nested_in(turns if by_turns else turns[:looks]), edges) if looks else JointEstimate(turns)
+    )
 
 
-def nested_in(looks: Sequence[Evidence]) -> Layout:
-    """The tree over cells that has all intervals of these counts, of which each one cuts those before."""
-    return Layout.nested([level.bounds(turn.measured.cells) for turn in looks for level in turn.measured.levels])
+def nested_in(turns: Sequence[Evidence]) -> Layout:
+    """The tree over cells that has all intervals of these counts: of two that meet one holds the other."""
+    tilings = [level.bounds(turn.measured.cells) for turn in turns for level in turn.measured.levels]
+    ends = np.unique(np.concatenate([np.stack([bounds[:-1], -bounds[1:]], axis=1) for bounds in tilings]), axis=0)
+    around: list[int] = []
+    depths = np.empty(len(ends), dtype=np.int64)
+    for place, (first, end) in enumerate(ends.tolist()):  # those that begin together: the longest one first
+        while around and around[-1] <= first:
+            around.pop()
+        depths[place] = len(around)
+        around.append(-end)
+    return Layout.nested([np.unique(np.abs(ends[depths <= depth])) for depth in range(int(depths.max()) + 1)])
 
 
 def _of_intervals(law: IntervalSums, values: tuple[int, ...]) -> Iterator[Told]:

@@ -5,9 +5,12 @@ A conversation of three to eight turns, each of which counts intervals of one co
 1. *First look*: decades of both signs, coarser ones far from 1, and zero (`DECADES`); again, with more of the loss,
    while noise hides all.
 2. *A closer look*, and one more where an interval still seems to hold many records: these are cut at round numbers,
-   which have cells of their own, so that a look sees whether values are heaped on them.
+   which have cells of their own, so that a look sees whether values are heaped on them. Where they seem to be multiples
+   of a number, and not all near ones were counted, there is a look at these.
 3. *Counting* on a grid that is fine where records seem to lie, with all that is left, as the later turns of
-   `prefixes.refining` do, the first of which the looks stand for. All turns are read together, so looks are not lost.
+   `prefixes.refining` do, the first of which the looks stand for: from multiple to multiple, where values are such. All
+   turns are read together, so looks are not lost. Neighbours that seem to hold nothing are counted as one interval, for
+   each interval adds noise to all that lies behind it.
 
 The constants were chosen on the laws of `benchmarks/unknown.py`, under add-remove; the kinds of data on which it counts
 how often bands hold chose nothing.
@@ -32,6 +35,7 @@ from enum import Enum, auto
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor, inf, log, log10, nextafter, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +99,21 @@ LOOKS_ALONE = 3
 """Number of looks where nothing else is asked for, each with the same part of the loss."""
 HEAPS, HEAPED = 4.0, 0.03
 """Deviations of the noise, and part of the records, that round numbers hold together if values are heaped on such."""
+BESIDE, STANDS_OUT_THERE, WITH_IT = 5, 2.0, 2
+"""Intervals on each side of one that clearly holds records, in which a count of so many deviations of its noise is
+taken for records, too (elsewhere of `FAINT`); and so many that are not counted together with empty ones beyond."""
+TOLD, NEAR, SPACED, OFF, DECADES_TRIED = 4.0, 3, 1.6, 0.05, 4
+"""Deviations of its noise that is counted near a number, if that tells of a step; counted intervals on each side that
+are near; so many times as far apart as they tell may multiples be; the part of what numbers hold that may lie on no
+multiple; and how many powers of ten are tried."""
+MOST_SEEN, SOME_SEEN, BETWEEN = 0.5, 0.2, 0.3
+"""Parts of the records: so many lie between multiples that were all counted if cells are chosen by these, or quantiles
+given as such; and of these so many, noise included, may lie on none."""
+MOST_IN_ONE = 0.02, 20.0
+"""Part of the records, and deviations of the noise of a count in the last turn, more than which one multiple has to be
+counted apart from what lies above it: a band is as wide there as all that it holds."""
+FEW_MULTIPLES = 20
+"""Multiples of a step in an interval, up to which all are edges where the interval is to be cut at all."""
 NEARLY = 1e-6
 """Numbers that differ by so little are taken to be whole, or equal, where cells are chosen."""
 TENTHS = (1, 2, 5)
@@ -215,6 +234,16 @@ class Looks:
         splits = self.splits(total)
         return splits.clear(DOUBT)[splits.layout.single][1:-1]
 
+    def likely(self, total: int | None) -> FloatArray:
+        """The number of records that each interval of the finest look seems to hold, where also few may tell.
+
+        What `believed` takes for nothing because of the noise of many empty intervals beside may be clear by itself.
+        """
+        splits = self.splits(total)
+        clear, expected = (each[splits.layout.single][1:-1] for each in (splits.clear(DOUBT), splits.counts))
+        seen = self.counts > np.where(_beside(clear > 0, BESIDE), STANDS_OUT_THERE, FAINT) * self.noise
+        return np.where(seen, np.maximum(np.maximum(clear, expected), self.counts - self.noise), clear)
+
     def expected(self, total: int | None) -> FloatArray:
         """The expected number of records of each cell: see `splits`."""
         return self.splits(total).cells[1:-1]
@@ -238,6 +267,114 @@ class Looks:
         """The tree with the intervals of all these looks, down to single cells."""
         return nested_in(self.turns)
 
+    def halved_by(self, likely: FloatArray, step: float) -> Layout:
+        """A tree with the intervals of all looks, in which neighbours that seem to hold nothing stay together longest.
+
+        Args:
+            likely: The number of records that each cell seems to hold.
+            step: Where values are multiples of it, what lies above one is cut off it last; 0: of none.
+        """
+        edges, slots = np.array(self.edges), np.arange(len(self.edges) + 2)
+        bounds = self._finest[-1].measured.levels[0].bounds(len(edges) + 1)
+        held = np.diff(np.cumsum(np.concatenate([[0.0, 0.0], likely, [0.0]]))[bounds]) > 0
+        held_below = np.interp(slots, bounds, np.append(0.0, np.cumsum(_beside(held, WITH_IT))))
+        above_single = np.zeros(len(slots), dtype=np.bool_)
+        above_single[2:-1] = (edges[1:] == np.nextafter(edges[:-1], inf)) & (step > 0)
+        nested = [slots[[0, -1]]]
+        for turn in self.turns:
+            bounds = turn.measured.levels[0].bounds(len(edges) + 1)
+            empty = np.diff(held_below[bounds]) <= 0
+            changes = np.concatenate([[True], empty[1:] != empty[:-1], [True]])
+            for kept in (changes, ~above_single[bounds]):
+                nested.append(np.union1d(nested[-1], bounds[kept]))
+            nested.append(bounds)
+        return Layout.nested([*nested, np.union1d(bounds, slots[~above_single])])
+
+    def step(self, guess: float = 0.0) -> tuple[float, bool]:
+        """The number of whose multiples values may be, from the finest look, 0: of none; and whether they clearly are.
+
+        See `step_of` and `are_multiples`. A guess comes first: a look at all its multiples tells of each but little.
+        """
+        if guess and are_multiples(guess, *self._below, self.records):
+            return guess, True
+        step = step_of(*self._below, self.records)
+        return step, step > 0 and are_multiples(step, *self._below, self.records)
+
+    @property
+    def _below(self) -> tuple[FloatArray, FloatArray, float]:
+        """Ends of the intervals of the finest look, records below each, from the first on, and the noise of a count."""
+        bounds = self._finest[-1].measured.levels[0].bounds(len(self.edges) + 1)[1:-1]
+        counts, noise = _averaged(self._finest)
+        return np.array(self.edges)[bounds - 1], np.append(0.0, np.cumsum(counts)), noise
+
+
+def step_of(edges: FloatArray, below: FloatArray, noise: float, records: float) -> float:
+    """The number of whose multiples values seem to be: of 1, 2 and 5 times powers of ten; 0: of none.
+
+    Single numbers that were counted have to hold more than noise. What they hold, over what lies in so much of the line
+    near them, tells how far apart they are: the step is the largest number not much larger than that, of which nearly
+    all that they hold lies on multiples. So of few numbers in cells of their own that hold their part of all whole
+    numbers the step is 1, however far these are apart.
+
+    Formal guarantees: a pure function of released counts.
+
+    Args:
+        edges: The ends of counted intervals, rising.
+        below: Noisy numbers of records below each, without bias.
+        noise: The standard deviation of the noise of the count of an interval.
+        records: About how many records there are.
+    """
+    place = np.flatnonzero((edges[:-1] != 0) & (edges[1:] == np.nextafter(edges[:-1], inf)))
+    if not len(place):
+        return 0.0
+    numbers, held = edges[place], below[place + 1] - below[place]
+    first, last = np.maximum(place - NEAR, 0), np.minimum(place + NEAR + 1, len(edges) - 1)
+    zero = int(np.searchsorted(edges, 0.0))
+    first = np.where(numbers > 0, np.maximum(first, np.minimum(zero + 1, place)), first)  # many may be 0
+    last = np.where(numbers < 0, np.minimum(last, np.maximum(zero, place + 1)), last)
+    near, wide = below[last] - below[first], edges[last] - edges[first]
+    told = (near > TOLD * noise * np.sqrt(last - first)) & (wide > SMALLEST)
+    numbers, held, dense = numbers[told], held[told], float((near[told] / wide[told]).sum())
+    if held.sum() <= max(HEAPS * noise * sqrt(len(held)), HEAPED * records):
+        return 0.0
+    apart = SPACED * float(held.sum()) / dense
+    power = floor(log10(apart)) if apart > SMALLEST else 0
+    for step in (digit * 10.0**each for each in range(power, power - DECADES_TRIED, -1) for digit in (5, 2, 1)):
+        off = ~are_whole(numbers, step)
+        if step <= apart and held[off].sum() <= OFF * held.sum():
+            return float(f"{step:.0e}")
+    return 0.0
+
+
+def are_multiples(
+    step: float, edges: FloatArray, below: FloatArray, noise: float, records: float, *, clearly: bool = True
+) -> bool:
+    """Tell whether nearly all records between multiples of the step, each counted by itself, are such multiples.
+
+    Of a density, some values of which are heaped on round numbers, `step_of` alone would tell a step that others lack.
+    Arguments are those of `step_of`; `clearly` asks for most records, and for little noise.
+
+    Formal guarantees: a pure function of released counts.
+
+    >>> edges, ulp = np.array([1.0, 2.0, 3.0]), np.spacing(np.array([1.0, 2.0, 3.0]))
+    >>> ends = np.ravel([edges, edges + ulp], order="F")
+    >>> are_multiples(1.0, ends, np.array([0, 90, 90, 180, 180, 270.0]), 1.0, 270)
+    True
+    >>> are_multiples(1.0, ends, np.array([0, 30, 90, 120, 180, 210.0]), 1.0, 270)
+    False
+    """
+    known = np.abs(edges[:-1]) < step * 2.0**53
+    first = np.flatnonzero(known & (edges[1:] == np.nextafter(edges[:-1], inf)))
+    first = first[are_whole(edges[first], step)]
+    then = np.searchsorted(edges, multiples_of(step, np.rint(edges[first] / step) + 1))
+    one = edges[np.minimum(then, len(edges) - 1)] == multiples_of(step, np.rint(edges[first] / step) + 1)
+    first, then = first[one], then[one]
+    seen, off = float((below[then] - below[first]).sum()), float((below[then] - below[first + 1]).sum())
+    unsure = noise * sqrt((then - first - 1).sum())
+    if clearly:
+        return seen > MOST_SEEN * records and off <= OFF * seen + unsure and off + 2 * unsure <= BETWEEN * seen
+    return seen > SOME_SEEN * records and off <= OFF * seen + 2 * unsure and unsure <= BETWEEN * seen
+
 
 def standing_out(counts: FloatArray, variances: FloatArray) -> float:
     """The sum over the stretch that stands most deviations of its noise out of it, and over others that do by `FAINT`.
@@ -254,6 +391,16 @@ def standing_out(counts: FloatArray, variances: FloatArray) -> float:
             return found
         found += float(below[last] - below[first])
         out[:last, first + 1 :] = 0.0  # all stretches that have a part in this one
+
+
+def _beside(marked: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+    """Mark also those that are so many places from a marked one at most.
+
+    >>> _beside(np.array([False, False, True, False, False]), 1).tolist()
+    [False, True, True, True, False]
+    """
+    found = np.convolve(marked, np.ones(2 * most + 1))[most : most + len(marked)]
+    return np.asarray(found > NEARLY)
 
 
 def _averaged(alike: Sequence[Evidence]) -> tuple[FloatArray, float]:
@@ -297,9 +444,9 @@ class _Turns:
         """Ask for a count of every cell."""
         return (yield from self.asked((range(self.slots),), share))
 
-    def finer(self, cells: float, believed: FloatArray, alone: Alone) -> _Turns:
+    def finer(self, cells: float, believed: FloatArray, alone: Alone, step: float = 0.0) -> _Turns:
         """Go on with about so many cells more, most of them where records seem to lie."""
-        edges = finer_edges(self.looks.edges, shares_of_cells(believed), cells, alone)
+        edges = finer_edges(self.looks.edges, shares_of_cells(believed), cells, alone, step)
         return replace(self, looks=self.looks.upon(edges))
 
 
@@ -310,7 +457,7 @@ def found(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
         if turns.looks.counts.max() < FAINT * turns.looks.noise:
             turns = yield from turns.looked(share)
     one, total = max(sqrt(setting.noise().variance), LEAST_VARIANCE), setting.adjacency.total
-    heaped, believed = False, turns.looks.believed(total)
+    heaped, believed = False, turns.looks.likely(total)
     for part in MOSTLY:
         records = turns.looks.records
         if believed[turns.looks.wide].max() < part * records:
@@ -319,10 +466,18 @@ def found(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
         share = min(max(Fraction(round(100 * wanted), 100), CLOSER), MOST_OF_LEFT * turns.left)
         cells = _within(LOOKED_AT, LOOKS * float(share) * records / one)
         turns = yield from turns.finer(cells, believed, Alone.EDGES).looked(share)
-        heaped, believed = heaped or turns.looks.heaped, turns.looks.believed(total)
+        heaped, believed = heaped or turns.looks.heaped, turns.looks.likely(total)
     cells = _within(CELLS, turns.looks.records / (2 * one))
     alone = Alone.ROUNDER if heaped else Alone.TWO_DIGITS if cells >= SINGLES else Alone.ZERO
-    return (yield from _counted(turns.finer(cells, believed, alone), setting))
+    (step, sure), glanced = turns.looks.step(), False
+    if step and not sure:
+        turns = yield from turns.finer(cells, believed, Alone.EDGES, step).looked(GLANCE)
+        (step, sure), glanced, believed = turns.looks.step(step), True, turns.looks.likely(total)
+    if sure:
+        finer, glanced = turns.finer(cells, believed, Alone.ZERO, step), True
+    else:
+        finer, step = turns.finer(cells, believed, alone), 0.0
+    return (yield from _counted(turns, finer, believed, setting, step, glanced=glanced))
 
 
 def looked_for(workload: Range, setting: Setting) -> Strategy[Counted]:
@@ -367,25 +522,45 @@ def _within(ends: tuple[int, int], cells: float) -> float:
     return min(max(cells, ends[0]), ends[1])
 
 
-def _counted(turns: _Turns, setting: Setting) -> Strategy[Counted]:
-    """Count on the cells that were chosen: at once, or with a look at all of them before, if there are atoms.
+def _counted(
+    looked: _Turns, turns: _Turns, likely: FloatArray, setting: Setting, step: float, *, glanced: bool
+) -> Strategy[Counted]:
+    """Count on cells that were chosen: at once, or with a look at all of them before, if there are atoms.
 
-    All of it is on intervals of the tree of the looks that chose the cells, on which a curve is read.
+    Neighbours that seem to hold nothing are counted together, and so is all from a multiple of a step to the next one.
+
+    Args:
+        looked: All looks, on their own cells.
+        turns: The same, on the chosen cells.
+        likely: The number of records that each cell of the looks seems to hold.
+        setting: The setting.
+        step: The number of whose multiples values are; 0: of none.
+        glanced: Whether atoms were looked for.
     """
     total, looks = setting.adjacency.total, turns.looks
-    splits = looks.splits(total)
-    if splits.even <= CLEAR and has_atoms(splits):
+    place = np.searchsorted(np.array(looks.edges), np.array(looked.looks.edges))
+    below = np.interp(np.arange(len(looks.edges)), place, np.append(0.0, np.cumsum(likely)))
+    halved = looks.halved_by(np.diff(below), step)
+    splits = looks.splits(total, halved)
+    if not glanced and splits.even <= CLEAR and has_atoms(splits):
         glance = overall_look(splits, setting.noise(GLANCE))
         turns = yield from turns.asked(_or_all(glance, turns.slots), GLANCE)
-        splits = turns.looks.splits(total, looks.halved)
+        splits = turns.looks.splits(total, halved)
     noise = setting.noise(turns.left)
+    with np.errstate(over="ignore"):
+        ends = np.concatenate([[-inf], np.array(looks.edges) / (step or 1.0), [inf]])
+    least, multiples = np.concatenate([below[:1], below, below[-1:]]), np.ceil(ends.clip(-LARGEST, LARGEST) - NEARLY)
+    least = least[halved.begin + halved.width] - least[halved.begin]
+    several = multiples[halved.begin + halved.width] - multiples[halved.begin] > 1 if step else halved.width > 1
+    several |= splits.counts > max(MOST_IN_ONE[0] * looks.records, MOST_IN_ONE[1] * sqrt(noise.variance))
     if looks.records < ENOUGH * sqrt(noise.variance):
-        held = splits.counts > HELD * sqrt(noise.variance)
-        last: Tilings = (tuple(beginnings(looks.halved, undivided(looks.halved, held)).tolist()),)
+        held = np.maximum(splits.counts, least) > HELD * sqrt(noise.variance)
+        last: Tilings = (tuple(beginnings(halved, undivided(halved, held & several)).tolist()),)
     else:
-        last = last_refinement(splits, noise)
+        last = last_refinement(splits, noise, several, least)
     turns = yield from turns.asked(_or_all(last, turns.slots), turns.left)
-    return Counted(turns.releases, turns.looks.turns, looks.grid, looks=len(looks.turns))
+    found = Counted(turns.releases, turns.looks.turns, looks.grid, looks=len(looks.turns), by_turns=True)
+    return replace(found, step=step)
 
 
 def _or_all(tilings: Tilings, slots: int) -> Tilings:
@@ -424,7 +599,7 @@ def shares_of_cells(counts: FloatArray) -> FloatArray:
 
 
 def finer_edges(
-    edges: tuple[float, ...], shares: FloatArray, cells: float, alone: Alone = Alone.ZERO
+    edges: tuple[float, ...], shares: FloatArray, cells: float, alone: Alone = Alone.ZERO, step: float = 0.0
 ) -> tuple[float, ...]:
     """Edges of about so many cells more, at round numbers.
 
@@ -433,12 +608,14 @@ def finer_edges(
         shares: The part of all cells that each of these gets.
         cells: About how many there will be.
         alone: The numbers that have cells of their own.
+        step: The number of whose multiples values are, and edges, too; 0: of none.
     """
     found, near = set(edges), {0.0}
     for (low, high), part in zip(pairwise(edges), shares.tolist(), strict=True):
-        inner = round_between(low, high, part * cells)
+        wanted = part * cells
+        inner = multiples_between(low, high, wanted, step) if step else round_between(low, high, wanted)
         found.update(inner)
-        near.update((low, *inner, high) if part * cells > WORTH_ONE else ())
+        near.update((low, *inner, high) if wanted > WORTH_ONE else ())
     heaped = near.intersection(_alone(sorted(found), alone))
     return tuple(sorted(found.union(nextafter(edge, inf) for edge in heaped if edges[0] < edge < edges[-1])))
 
@@ -481,6 +658,36 @@ def round_between(low: float, high: float, cells: float) -> list[float]:
     dense = cells / log(high / low)
     inner = (_multiples(*ends, dense * log(ends[1] / ends[0])) for ends in pairwise([low, *marks, high]))
     return sorted({*marks, *(edge for part in inner for edge in part)})
+
+
+def multiples_between(low: float, high: float, cells: float, step: float) -> list[float]:
+    """Multiples of the step, 1, 2 or 5 times a power of ten, strictly between: all, or round ones for so many cells.
+
+    >>> multiples_between(0.0, 10.0, 1, 2.0), multiples_between(1000.0, 2000.0, 4, 2.0)
+    ([2.0, 4.0, 6.0, 8.0], [1200.0, 1400.0, 1600.0, 1800.0])
+    """
+    if (high - low) / step <= max(FEWEST * cells, FEW_MULTIPLES if cells > WORTH_ONE else 0):
+        found = multiples_of(step, np.arange(floor(low / step), ceil(high / step) + 1)).tolist()
+        return [edge for edge in found if low < edge < high]
+    inner = np.array(round_between(low, high, cells))
+    return list(inner[are_whole(inner, step)].tolist())
+
+
+def multiples_of(step: float, numbers: NDArray[Any]) -> FloatArray:
+    """So many times a step of one digit each, as doubles nearest to these decimals.
+
+    >>> multiples_of(0.1, np.array([3.0, -7.0])).tolist()
+    [0.3, -0.7]
+    """
+    digit, power = f"{step:.0e}".split("e")
+    return np.array([float(f"{int(number) * int(digit)}e{power}") for number in numbers.tolist()])
+
+
+def are_whole(numbers: FloatArray, step: float) -> NDArray[np.bool_]:
+    """Mark multiples of the step, but for rounding; numbers with no digits so small are."""
+    with np.errstate(over="ignore"):
+        steps = np.clip(numbers / step, -(2.0**53), 2.0**53)
+    return np.asarray(np.abs(steps - np.rint(steps)) < NEARLY)
 
 
 def _multiples(low: float, high: float, cells: float) -> list[float]:

@@ -251,7 +251,9 @@ def overall_look(splits: Splits, alone: Noise) -> Tilings:
     return (_starts(splits.layout, undivided(splits.layout, risk > HARDLY * _split_variance(alone, 1))),)
 
 
-def last_refinement(splits: Splits, alone: Noise) -> Tilings:
+def last_refinement(
+    splits: Splits, alone: Noise, several: NDArray[np.bool_] | None = None, least: FloatArray | None = None
+) -> Tilings:
     """Refine for the last turn: an interval is also split if it seems to hold more than `SPANNED` records.
 
     A band is as wide inside an interval as all that it holds, beside the noise. That matters most where one cell of an
@@ -263,7 +265,7 @@ def last_refinement(splits: Splits, alone: Noise) -> Tilings:
     five with the finest one, where many intervals are counted. What more of them cost grows faster with Laplace noise.
     """
     layout = splits.layout
-    leaves, fewest = _leaves(splits, alone, SPANNED[alone.family])
+    leaves, fewest = _leaves(splits, alone, SPANNED[alone.family], several, least)
     if alone.family is Family.LAPLACE:
         return _in_steps(layout, leaves, fewest, OVERVIEW)
     tried = (
@@ -274,15 +276,23 @@ def last_refinement(splits: Splits, alone: Noise) -> Tilings:
     return min(tried, key=lambda tilings: _prefix_variance(layout, tilings))
 
 
-def _leaves(splits: Splits, alone: Noise, spanned: tuple[tuple[float, ...], ...]) -> tuple[NDArray[np.int64], int]:
+def _leaves(
+    splits: Splits,
+    alone: Noise,
+    spanned: tuple[tuple[float, ...], ...],
+    several: NDArray[np.bool_] | None = None,
+    least: FloatArray | None = None,
+) -> tuple[NDArray[np.int64], int]:
     """The intervals that are not to be split, and in how many tilings they were judged."""
     layout, risk = splits.layout, largest_below(splits.layout, splits.variance)
     tolerance, caps = _tolerance(splits, alone), enumerate((*LARGEST[alone.family], layout.cells), start=1)
-    held = splits.counts / np.clip(np.sqrt(TYPICAL * layout.cells / np.maximum(layout.width, 1)), LEAST, MOST)
+    counts = splits.counts if least is None else np.maximum(splits.counts, least)
+    held = counts / np.clip(np.sqrt(TYPICAL * layout.cells / np.maximum(layout.width, 1)), LEAST, MOST)
     for tilings, most, limit in ((each, most, limit) for each, most in caps for limit in spanned[each - 1]):
         noise = _split_variance(alone, tilings)
         full, risky = held > limit * sqrt(2 * noise), risk > tolerance[tilings - 1] * noise
-        leaves = undivided(layout, full | risky)
+        split = full | risky
+        leaves = undivided(layout, split if several is None else split & several)
         if len(leaves) <= most:
             break
     return leaves, tilings
