@@ -189,6 +189,24 @@ def test_the_range_and_what_lies_outside_are_said() -> None:
     assert beyond.cdf(1e200) == pytest.approx(0.99, abs=0.005)
 
 
+def test_noise_alone_is_no_range() -> None:
+    """Decades far away, which a first look's noise had cut, are in no note; nothing is said to lie where nothing is."""
+    nothing = [float("nan")] * 2000
+    equal = [42.5] * 2000
+    for seed in (0, 1, 4):
+        drawn = dp.Randomness.from_seed(seed)
+        notes = dp.cdf(nothing, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=drawn).notes
+        assert "no range stood out of the noise: where records lie is not known" in notes
+        assert sum("the band at every edge is wider than 0.5" in note for note in notes) == 1
+        notes = dp.cdf(equal, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=drawn).notes
+        assert any(note.startswith("the range, 1 to 1,000, was") for note in notes)
+
+
+def test_few_records_are_a_range_where_the_last_turn_tells_them_from_noise() -> None:
+    notes = dp.cdf([5000.0] * 300, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=dp.Randomness.from_seed(1)).notes
+    assert any(note.startswith("the range, 100 to 100,000, was") for note in notes)
+
+
 def test_plan_and_price_come_before_the_charge(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("id,day,wage\n" + "".join(f"{i},2024-01-02,{1000 + i % 700}\n" for i in range(3000)))

@@ -91,6 +91,9 @@ SINGLES = 1024
 ENOUGH, HELD = 250.0, 4.0
 """Deviations of the noise of a count in the last turn that all records are, below which it counts few intervals, once:
 an interval is cut if it seems to hold more than so many deviations."""
+STANDS_OUT, BESIDE = 7.0, 4.0
+"""Deviations of its noise that the count of a decade is above, or its records are taken for noise; and so many beside a
+decade that holds records. Laplace noise is above 4 with a chance of 1 in 570."""
 LOOKS_ALONE = 3
 """Number of looks where nothing else is asked for, each with the same part of the loss."""
 HEAPS, HEAPED = 4.0, 0.03
@@ -183,6 +186,12 @@ class Looks:
         return totals / weights, 1 / np.sqrt(weights), decade
 
     @property
+    def holding(self) -> NDArray[np.bool_]:
+        """Mark the intervals of the first look that hold records: their counts stand out, or nearly, beside such."""
+        totals, noises, _ = self.decades
+        return beside(totals > STANDS_OUT * noises, totals > BESIDE * noises)
+
+    @property
     def wide(self) -> NDArray[np.bool_]:
         """Mark the intervals that have more than one number."""
         edges = np.array(self.edges)
@@ -254,6 +263,19 @@ def standing_out(counts: FloatArray, variances: FloatArray) -> float:
             return found
         found += float(below[last] - below[first])
         out[:last, first + 1 :] = 0.0  # all stretches that have a part in this one
+
+
+def beside(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark what is likely, too, in each run that has something marked.
+
+    >>> beside(np.array([False, True, False, False]), np.array([True, False, False, True])).tolist()
+    [True, True, False, False]
+    """
+    found = marked | likely
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], found, [False]]))).tolist()
+    for first, last in zip(ends[::2], ends[1::2], strict=True):
+        found[first:last] = marked[first:last].any()
+    return found
 
 
 def _averaged(alike: Sequence[Evidence]) -> tuple[FloatArray, float]:
