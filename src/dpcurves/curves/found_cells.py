@@ -35,7 +35,7 @@ from .unbounded import LOOKED, note_on_looks
 SEEN_CELLS = 64
 """About how many cells the looks are asked to propose; they are not counted here."""
 OUTERMOST = 3.0
-"""Records on each side, in deviations of the noise of a look, that noise alone may have put there: such move bounds far."""
+"""Records on each side, in deviations of the noise of a look, that noise may have put there, which moves bounds far."""
 TAIL = 0.01
 """The share of the records on each side that the cells of a histogram need not hold."""
 MOST_BARS, FEWEST_BARS, MOST_IN_ALL = 40, 2, 10_000
