@@ -218,9 +218,15 @@ class CurveWarning(UserWarning):
 
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     """A note if nearly all records are missing, by a released count of them; rehearsals say nothing."""
-    told = (release for release in releases if release.allotment is not None and release.plan.query.tells_missing)
-    paid = [Evidence.of(release) for release in told]
-    share = max((missing_share(evidence) for evidence in paid), default=0.0)
+    best: dict[tuple[str, ...], Evidence] = {}  # of turns that read the same columns a look may tell of noise alone
+    for release in releases:
+        query, evidence = release.plan.query, Evidence.of(release)
+        if release.allotment is None or not query.tells_missing or evidence.law.missing is None:
+            continue
+        columns = tuple(str(getattr(axis, "column", axis)) for axis in query.axes)
+        if columns not in best or evidence.law.missing.variance <= best[columns].law.missing.variance:
+            best[columns] = evidence
+    share = max(map(missing_share, best.values()), default=0.0)
     if share < NEARLY_ALL:
         return ()
     return (
