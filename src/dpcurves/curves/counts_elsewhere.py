@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import pairwise
 from math import isfinite
 from types import MappingProxyType
 from typing import Any
@@ -122,14 +123,12 @@ def _grid(edges: Any, outside: Outside) -> Grid:
         known: FloatArray = np.asarray(edges, dtype=np.float64)
     except (TypeError, ValueError):
         raise Refused("edges", RISING) from None
-    if (
-        known.ndim != 1
-        or len(known) < 2
-        or not np.isfinite([*known, known[-1] - known[0]]).all()
-        or not (np.diff(known) > 0).all()
-    ):
+    places = known.tolist() if known.ndim == 1 else []
+    if len(places) < 2 or not all(map(isfinite, (*places, places[-1] - places[0]))):
         raise Refused("edges", RISING)
-    return Grid.from_edges(known.tolist(), outside=outside)
+    if not all(low < high for low, high in pairwise(places)):
+        raise Refused("edges", RISING)
+    return Grid.from_edges(places, outside=outside)
 
 
 def _noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
