@@ -218,15 +218,16 @@ class CurveWarning(UserWarning):
 
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     """A note if nearly all records are missing, by a released count of them; rehearsals say nothing."""
-    best: dict[tuple[str, ...], Evidence] = {}  # of turns that read the same columns a look may tell of noise alone
+    best: dict[tuple[str, ...], tuple[float, Evidence]] = {}  # looks at the same columns may have seen noise alone
     for release in releases:
         query, evidence = release.plan.query, Evidence.of(release)
-        if release.allotment is None or not query.tells_missing or evidence.law.missing is None:
+        noise = evidence.law.missing
+        if release.allotment is None or not query.tells_missing or noise is None:
             continue
         columns = tuple(str(getattr(axis, "column", axis)) for axis in query.axes)
-        if columns not in best or evidence.law.missing.variance <= best[columns].law.missing.variance:
-            best[columns] = evidence
-    share = max(map(missing_share, best.values()), default=0.0)
+        if columns not in best or noise.variance <= best[columns][0]:
+            best[columns] = noise.variance, evidence
+    share = max((missing_share(evidence) for _, evidence in best.values()), default=0.0)
     if share < NEARLY_ALL:
         return ()
     return (
