@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,13 @@ def test_noise_alone_is_no_range() -> None:
         assert sum("the band at every edge is wider than 0.5" in note for note in notes) == 1
         notes = dp.cdf(equal, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=drawn).notes
         assert any(note.startswith("the range, 1 to 1,000, was") for note in notes)
+
+
+@pytest.mark.parametrize("value", [date(2020, 1, 1), datetime(2020, 1, 1, 1, tzinfo=timezone(timedelta(hours=1)))])
+def test_dates_in_a_list_are_days_as_in_a_file(value: date) -> None:
+    """Lists declare no types, as CSV files do not; dates in them had been missing."""
+    found = dp.quantiles([value] * 3000, [0.5], epsilon=2, adjacency=dp.ADD_REMOVE)
+    assert found.x == pytest.approx([18262], abs=2)
 
 
 def test_few_records_are_a_range_where_the_last_turn_tells_them_from_noise() -> None:
