@@ -174,7 +174,7 @@ def test_what_text_is_read_as(text: str, value: float) -> None:
     ],
 )  # fmt: skip
 def test_days_of_moments_that_name_a_zone_are_of_universal_time(text: str, hours: float) -> None:
-    """As data frames write them; they had been missing."""
+    """Data frames write moments so; they had been missing."""
     grid = Grid.from_edges([18962 + place / 48 - 1e-6 for place in range(-20, 20)])
     with open_records(CsvFile(f"x\n{text}\n".encode()), unit=EACH_RECORD, key=KEY) as records:
         found = records.counts([TypedAxis("x", grid)]).argmax()
