@@ -51,6 +51,8 @@ class Responses:
             raise Refused("reports", f"from 0 to {MOST_REPORTS} are counted")
         if not 0 <= self.other < self.own <= 1 or not all(0 <= chance <= 1 for chance in self.pairs):
             raise Refused("responses", "the true answer is supported with a larger chance than others")
+        if not (self.two_others < self.other and self.own_and_other <= self.other):
+            raise Refused("responses", "another answer is sometimes supported, and sometimes alone of two")
 
     @property
     def pairs(self) -> tuple[Fraction, Fraction]:

@@ -62,6 +62,8 @@ def test_one_command_gives_price_curve_and_a_band_that_holds(
 def test_that_a_file_without_types_has_dates_is_for_the_asker_to_say(run: Run, strange: Path, word: str) -> None:
     more = ("--grid", "auto") if word == "histogram" else ()
     warned = run(word, strange, "--column", "day", *more, *ONE)
+    assert "a line is a record" in warned.output
+    assert "what is no number, as $5, is missing" in warned.output
     assert warned.output.index("declares no types") < warned.output.index("mechanism"), warned.output
     declared = run(word, strange, "--column", "day", "--measured-in", "date", *more, *ONE)
     assert declared.exit_code == 0

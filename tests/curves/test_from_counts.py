@@ -62,12 +62,21 @@ def test_it_is_a_curve_like_others_and_says_whose_loss_it_is() -> None:
     ("given", "words"),
     [
         (([0, 1], [1, 2]), "noisy: one count for each of 1 cells"),
-        (([1, 0], [1]), "grid: "),
+        (([1, 0], [1]), "edges: at least two finite numbers, a finite"),
+        (([-1e308, 1e308], [1]), "edges: at least two finite numbers, a finite"),
+        (("abc", [1]), "edges: at least two finite numbers, a finite"),
+        (([0, 1], [-1]), "noisy: exact counts are not negative"),
+        (([0, 1, 2], [0, 0]), "noisy: exact counts are not negative, and at least one record"),
+        (([0, 1], [1], "discrete-laplace", 1e300), "scale: a number above zero and at most 2..50"),
+        (([0, 1], [1], "gaussian", 1e200), "scale: a number above zero and at most 2..50"),
         (([0, 1], [np.nan]), "noisy: finite numbers"),
         (([0, 1], [1.5]), "noisy: counts that are exact"),
         (([0, 1], [1], "exact", 2), "scale: exact counts have no noise"),
         (([0, 1], [1], "laplace"), "scale: say how large the noise is"),
-        (([0, 1], [1], "laplace", "0.5"), "scale: a number above zero is needed, of continuous noise at least 1"),
+        (
+            ([0, 1], [1], "laplace", "0.5"),
+            "scale: a number above zero and at most 2..50 is needed, of continuous",
+        ),
         (([0, 1], [1], "cauchy", 2), "law: one of exact, laplace"),
         (([0, 1], ["many"]), "noisy: a list of numbers"),
     ],
@@ -75,3 +84,25 @@ def test_it_is_a_curve_like_others_and_says_whose_loss_it_is() -> None:
 def test_what_is_no_release_is_refused(given: tuple[Any, ...], words: str) -> None:
     with pytest.raises(ValueError, match=f"^{words}"):
         dp.from_counts(*given)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"total": 0}, "total: at least 1"),
+        ({"total": 100}, "total: exact counts add up to 7, got 100"),
+        ({"rows_per_unit": 0}, "rows_per_unit: at least 1"),
+        ({"source": "a census\nepsilon 0"}, "source: at most 200 printable characters"),
+        ({"label": 3}, "label: a text is needed"),
+    ],
+    ids=str,
+)
+def test_what_could_not_be_read_again_or_is_no_fact_is_refused(more: dict[str, Any], words: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=f"^{words}"):
+        dp.from_counts([0, 1, 2], [3, 4], **more)
+
+
+def test_the_largest_scale_and_counts_are_read() -> None:
+    curve = dp.from_counts([-8e307, 0, 8e307], [-(2**53), 2**53], "discrete-laplace", 2**50)
+    assert curve.band(0.9)[1][1] == 1
+    assert dp.CDF.from_json(curve.to_json()).to_json() == curve.to_json()

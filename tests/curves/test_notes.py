@@ -37,6 +37,17 @@ def test_a_note_stands_on_the_curve_its_picture_its_summary_and_its_file() -> No
     assert dp.CDF.from_json(curve.to_json()).notes == (note, nothing)
 
 
+def test_a_first_look_at_noise_does_not_say_that_nearly_all_is_missing() -> None:
+    """Three of ten records have a value; the last of all turns tells that well."""
+    values = [float(place) for place in range(600)] + [float("nan")] * 1400
+    for seed in (5, 13):
+        drawn = dp.Randomness.from_seed(seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            curve = dp.cdf(values, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=drawn)
+        assert not any("missing" in note for note in curve.notes)
+
+
 def test_what_is_well_has_no_note() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,31 @@ def test_the_range_and_what_lies_outside_are_said() -> None:
     assert "chosen by noisy counts" in note
     beyond = dp.cdf([1e300] * 300 + [20.0] * 30_000, epsilon=1, adjacency=dp.ADD_REMOVE)
     assert beyond.cdf(1e200) == pytest.approx(0.99, abs=0.005)
+
+
+def test_noise_alone_is_no_range() -> None:
+    """Decades far away, which a first look's noise had cut, are in no note; nothing is said to lie where nothing is."""
+    nothing = [float("nan")] * 2000
+    equal = [42.5] * 2000
+    for seed in (0, 1, 4):
+        drawn = dp.Randomness.from_seed(seed)
+        notes = dp.cdf(nothing, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=drawn).notes
+        assert "no range stood out of the noise: where records lie is not known" in notes
+        assert sum("the band at every edge is wider than 0.5" in note for note in notes) == 1
+        notes = dp.cdf(equal, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=drawn).notes
+        assert any(note.startswith("the range, 1 to 1,000, was") for note in notes)
+
+
+@pytest.mark.parametrize("value", [date(2020, 1, 1), datetime(2020, 1, 1, 1, tzinfo=timezone(timedelta(hours=1)))])
+def test_dates_in_a_list_are_days_as_in_a_file(value: date) -> None:
+    """Lists declare no types, as CSV files do not; dates in them had been missing."""
+    found = dp.quantiles([value] * 3000, [0.5], epsilon=2, adjacency=dp.ADD_REMOVE)
+    assert found.x == pytest.approx([18262], abs=2)
+
+
+def test_few_records_are_a_range_where_the_last_turn_tells_them_from_noise() -> None:
+    notes = dp.cdf([5000.0] * 300, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=dp.Randomness.from_seed(1)).notes
+    assert any(note.startswith("the range, 100 to 100,000, was") for note in notes)
 
 
 def test_plan_and_price_come_before_the_charge(tmp_path: Path) -> None:

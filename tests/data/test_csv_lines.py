@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpcurves.data import Axis, Categories, CsvFile, Grid
+from dpcurves.data.axis import TypedAxis
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import open_records
 from dpcurves.records import opening as csv_lines
@@ -162,3 +163,19 @@ def test_what_text_is_read_as(text: str, value: float) -> None:
     grid = Grid.from_edges([-1, 0, 5e-324, 0.5, 0.7, 1, 1.1, 5, 5.1, 7, 7.1, 9])
     with open_records({"x": [text]}, unit=EACH_RECORD, key=KEY) as records:
         assert records.counts([Axis("x", grid)]).argmax() == grid.cell_of(np.array([value]))[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("2021-12-01", 0), ("2021-12-01T01:00Z", 1), ("2021-12-01 01:00:00+00:00", 1), ("2021-12-01T01:00+05", -4),
+        ("2021-12-01 01:00:00.5-0330", 4.5 + 0.5 / 3600), ("2021-12-01 01:00:00-00:30", 1.5),
+        ("2021-12-01 01:00:00+24:00", np.nan), ("2021-12-01+01:00", np.nan), ("01:00:00+01:00", np.nan),
+    ],
+)  # fmt: skip
+def test_days_of_moments_that_name_a_zone_are_of_universal_time(text: str, hours: float) -> None:
+    """Data frames write moments so; they had been missing."""
+    grid = Grid.from_edges([18962 + place / 48 - 1e-6 for place in range(-20, 20)])
+    with open_records(CsvFile(f"x\n{text}\n".encode()), unit=EACH_RECORD, key=KEY) as records:
+        found = records.counts([TypedAxis("x", grid)]).argmax()
+    assert found == grid.cell_of(np.array([18962 + hours / 24]))[0]

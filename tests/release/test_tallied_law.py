@@ -165,6 +165,8 @@ def test_a_release_is_the_same_after_it_was_written_and_read() -> None:
         {"own": "1/9"},
         {"other": "-1"},
         {"two_others": "3"},
+        {"other": "0", "own_and_other": "0", "two_others": "0"},
+        {"two_others": "1/5", "other": "1/5", "own": "1/2"},
         {"own": "1/0"},
         {"starts": {"list": [0, 4, 2]}},
     ],

@@ -27,7 +27,10 @@ LARGE_FILE = 10**7
 HARDLY = 10_000
 """An epsilon above which noise is 0 nearly always, so that nobody is protected."""
 FORGETFUL = "no --ledger was given: this privacy loss is recorded nowhere, and is not added up with that of other calls"
-UNTYPED = "a CSV file declares no types: dates are counted in days since 1970; --measured-in date shows them as dates"
+UNTYPED = (
+    "a CSV file declares no types: a line is a record, dates as 2020-01-31 are days since 1970 (--measured-in date "
+    "shows them), and what is no number, as $5, is missing"
+)
 
 # Delivery of a curve to files and the terminal: a failure of one output does not prevent the others.
 

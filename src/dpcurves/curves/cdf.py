@@ -316,7 +316,7 @@ class CDF(Covered):
         if not self.privacy.grant:
             return ()
         if (
-            evidence.sums.end_deviations(evidence.total is not None)[0]
+            evidence.sums.of_intervals.end_deviations(evidence.total is not None)[0]
             < LEAST_NOISE * self.prefixes.scale * self.prefixes.total
         ):
             return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import pairwise
 from math import isfinite
 from types import MappingProxyType
 from typing import Any
@@ -29,7 +30,9 @@ NEXT_TO_NOTHING = Fraction(1, 10**9)
 """The scale of a Laplace law that adds 0."""
 LEAST_CONTINUOUS = 1
 """The least scale of continuous noise: rounded counts then have nearly the discrete law."""
-LARGEST_COUNT = 2.0**53
+LARGEST_COUNT, LARGEST_SCALE = 2.0**53, 2**50
+LONGEST_TEXT = 200
+RISING = "at least two finite numbers, a finite distance apart, are needed, each above the one before"
 
 
 def from_counts(
@@ -77,8 +80,9 @@ def from_counts(
 
     Raises:
         ValueError: edges do not rise, counts are of another number, not finite or above 2**53; the law is unknown; a
-            scale is missing, is given of exact counts, or is below 1 for continuous noise; counts of a discrete law are
-            no whole numbers.
+            scale is missing, is given of exact counts, is above 2**50, or below 1 for continuous noise; counts of a
+            discrete law are no whole numbers; exact ones are negative, all 0 or do not add up to the total; `total` or
+            `rows_per_unit` is below 1; a text is too long or has characters that cannot be printed.
         TypeError: an argument is of another kind.
 
     >>> curve = from_counts([0, 10, 20, 50], [300, 512, 188])
@@ -88,19 +92,43 @@ def from_counts(
     >>> noisy.privacy.loss, noisy.privacy.mechanism
     ('the loss of another system', 'counts with laplace noise of scale 4')
     """
-    require_kind("source", source, str, "a text")
+    for name, text in (("source", source), ("label", label)):
+        require_kind(name, text, str, "a text")
+        if not (text.isprintable() and len(text) <= LONGEST_TEXT):
+            raise Refused(name, f"at most {LONGEST_TEXT} printable characters are needed")
     require_kind("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
-    treated = Outside.APART if outside else Outside.CLAMPED
-    grid = Grid.from_edges(np.asarray(edges, dtype=np.float64).tolist(), outside=treated)
+    if whole("rows_per_unit", rows_per_unit) < 1:
+        raise Refused("rows_per_unit", f"at least 1 is needed, got {rows_per_unit}")
+    grid = _grid(edges, Outside.APART if outside else Outside.CLAMPED)
     noise, words = _noise(law, scale)
     values = _counts(noisy, grid.slots, whole_only=law == EXACT or LAWS[law][1])
+    if total is not None and whole("total", total) < 1:
+        raise Refused("total", f"at least 1 is needed, got {total}")
+    if law == EXACT and (min(values) < 0 or sum(values) < 1):
+        raise Refused("noisy", "exact counts are not negative, and at least one record is counted; or name a law")
+    if law == EXACT and total not in (None, sum(values)):
+        raise Refused("total", f"exact counts add up to {sum(values)}, got {total}")
     privacy = PrivacyStatement(
         epsilon=None, rho=0.0, adjacency=adjacency.value, unit="", rows_per_unit=whole("rows_per_unit", rows_per_unit),
         units=None, trust=f"{ELSEWHERE}{source}", mechanism=words, seeded=False, grant="",
         notes=(f"these counts were released by {source}: their privacy loss is its own, and nothing was spent here",),
     )  # fmt: skip
-    evidence = Evidence.of_cells(values, noise, None if total is None else whole("total", total))
+    evidence = Evidence.of_cells(values, noise, total)
     return CDF.read(evidence, grid, label, privacy)
+
+
+def _grid(edges: Any, outside: Outside) -> Grid:
+    """The cells between edges that rise."""
+    try:
+        known: FloatArray = np.asarray(edges, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Refused("edges", RISING) from None
+    places = known.tolist() if known.ndim == 1 else []
+    if len(places) < 2 or not all(map(isfinite, (*places, places[-1] - places[0]))):
+        raise Refused("edges", RISING)
+    if not all(low < high for low, high in pairwise(places)):
+        raise Refused("edges", RISING)
+    return Grid.from_edges(places, outside=outside)
 
 
 def _noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
@@ -114,8 +142,8 @@ def _noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
     if scale is None:
         raise Refused("scale", "say how large the noise is: the scale of a Laplace law, or a standard deviation")
     (family, discrete), size = LAWS[law], exact("scale", scale)
-    if size <= 0 or (size < LEAST_CONTINUOUS and not discrete):
-        raise Refused("scale", "a number above zero is needed, of continuous noise at least 1")
+    if not 0 < size <= LARGEST_SCALE or (size < LEAST_CONTINUOUS and not discrete):
+        raise Refused("scale", "a number above zero and at most 2**50 is needed, of continuous noise at least 1")
     words = "scale" if family is Family.LAPLACE else "standard deviation"
     rounding = Fraction(0) if discrete else Fraction(1, 16) / size if family is Family.LAPLACE else Fraction(1, 12)
     parameter = (size if family is Family.LAPLACE else size**2) + rounding

@@ -34,10 +34,8 @@ from .unbounded import LOOKED, note_on_looks
 
 SEEN_CELLS = 64
 """About how many cells the looks are asked to propose; they are not counted here."""
-STANDS_OUT, BESIDE, OUTERMOST = 7.0, 4.0, 3.0
-"""Deviations of its noise that the count of a decade is above, or its records are taken for noise; so many beside a
-decade that holds records; and so many records on each side that noise alone may have put there. Records far from all
-others that are only noise move bounds far: Laplace noise is above 4 with a chance of 1 in 570."""
+OUTERMOST = 3.0
+"""Records on each side, in deviations of the noise of a look, that noise may have put there, which moves bounds far."""
 TAIL = 0.01
 """The share of the records on each side that the cells of a histogram need not hold."""
 MOST_BARS, FEWEST_BARS, MOST_IN_ALL = 40, 2, 10_000
@@ -79,14 +77,12 @@ class Seen(NamedTuple):
         """Read looks: a decade holds records where its count stands out, or those beside do and its own nearly does."""
         grid = found.releases[-1].plan.query.axes[0].grid  # type: ignore[union-attr]
         looks = Looks(tuple(grid.edges.tolist()), found.read)
-        totals, noises, decade = looks.decades
-        holds, likely = totals > STANDS_OUT * noises, totals > BESIDE * noises
+        totals, _, decade = looks.decades
+        holds = looks.holding
         stands_out = bool(holds.any())
         if not stands_out:
             most = int(np.argmax(totals)) if totals.any() else DECADES.index(1.0)
-            holds = likely = np.arange(len(totals)) == most
-        for first, last in _runs(holds | likely):
-            holds[first:last] |= holds[first:last].any()
+            holds = np.arange(len(totals)) == most
         inside = holds[decade]
         records = np.where(inside, np.maximum(looks.expected(setting.adjacency.total), 0.0), 0.0)
         if not records.any():
@@ -169,16 +165,6 @@ def _above(edges: FloatArray, records: FloatArray, wanted: float) -> float:
 def _at_most(counts: FloatArray, noise: float) -> str:
     most = float(counts.sum()) + LEVEL_DEVIATIONS * noise * sqrt(len(counts))
     return numeral(max(round(most), 0))
-
-
-def _runs(marked: BoolArray) -> list[tuple[int, int]]:
-    """Runs of marked places: the first place of each, and the one after its last.
-
-    >>> _runs(np.array([True, True, False, True]))
-    [(0, 2), (3, 4)]
-    """
-    ends = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]))).tolist()
-    return list(zip(ends[::2], ends[1::2], strict=True))
 
 
 def even_cells(seen: Seen, most: int) -> Grid:

@@ -218,9 +218,16 @@ class CurveWarning(UserWarning):
 
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     """A note if nearly all records are missing, by a released count of them; rehearsals say nothing."""
-    told = (release for release in releases if release.allotment is not None and release.plan.query.tells_missing)
-    paid = [Evidence.of(release) for release in told]
-    share = max((missing_share(evidence) for evidence in paid), default=0.0)
+    best: dict[tuple[str, ...], tuple[float, Evidence]] = {}  # looks at the same columns may have seen noise alone
+    for release in releases:
+        query, evidence = release.plan.query, Evidence.of(release)
+        noise = evidence.law.missing
+        if release.allotment is None or not query.tells_missing or noise is None:
+            continue
+        columns = tuple(str(getattr(axis, "column", axis)) for axis in query.axes)
+        if columns not in best or noise.variance <= best[columns][0]:
+            best[columns] = noise.variance, evidence
+    share = max((missing_share(evidence) for _, evidence in best.values()), default=0.0)
     if share < NEARLY_ALL:
         return ()
     return (

@@ -10,10 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from ..arguments import require_kind
+from ..arrays import BoolArray, IntArray
 from ..conversation import ALL, Anywhere, Counted, Needs, PrivacyStatement, Setting, needed
 from ..display import numeral
 from ..display.numerals import dated, is_dated
-from ..strategies.found_range import FEWEST_TURNS, FIRST, MOST_TURNS, are_multiples, step_of
+from ..strategies.found_range import FEWEST_TURNS, FIRST, MOST_TURNS, STANDS_OUT, Looks, are_multiples, step_of
 from .by_category import axis_label, in_words
 from .cdf import CDF
 from .prefixes import PrefixShares
@@ -149,25 +150,51 @@ def _step(prefixes: PrefixShares) -> float:
 
 
 def note_on_range(curve: CDF, label: str = "") -> str:
-    """The range of the fine cells, and about how many records lie below and above: from released numbers.
+    """The range of decades that hold more than noise, and about how many records lie below and above: from released
+    numbers.
 
-    These stand in coarse cells, not in none: where nothing was cut the whole grid is coarse.
+    To these decades, as the looks and the last turn saw them, belongs the one on each side, where it was cut, too.
+    Others were cut because noise was large there.
     """
     step = curve.prefixes.step
     multiples = f"; values seem to be multiples of {numeral(step)}, and quantiles are given as such" if step else ""
     grid, first = curve.prefixes.grid, curve.prefixes.earlier[0].measured.levels[0]
     bounds = first.bounds(grid.slots)
-    fine = np.flatnonzero(np.diff(bounds) >= WIDE)
-    if not len(fine):
-        return "no range stood out of the noise: all cells are coarse"
-    low, high = (int(each) - 1 for each in (bounds[fine[0]], bounds[fine[-1] + 1]))
-    low, high = max(low, 0), min(high, grid.cells)
+    held = np.flatnonzero(_held(curve.prefixes, bounds))
+    if not len(held):
+        return "no range stood out of the noise: where records lie is not known"
+    cut = np.diff(bounds)[1:-1] >= WIDE
+    low, high = int(held[0]), int(held[-1])
+    low, high = max(low - 1, 0) if cut[max(low - 1, 0)] else low, high + int(cut[min(high + 1, len(cut) - 1)])
+    low, high = (min(int(each) - 1, grid.cells) for each in (bounds[low + 1], bounds[min(high, len(cut) - 1) + 2]))
     edges = grid.edge(np.array([low, high])).tolist()
     ends = " to ".join(dated(edge, label) or _beyond_calendars(edge, label) for edge in edges)
     below, above = curve.count * curve.y[low], curve.count * (1 - curve.y[high])
-    sides = f"about {numeral(round(below))} records lie below and {numeral(round(above))} above"
-    coarse = f"{sides}, in cells that span a power of ten or more"
-    return f"the range, {ends}, was chosen by noisy counts; {coarse}{multiples}"
+    sides = f"records below: about {numeral(round(below))}, above: about {numeral(round(above))}"
+    return (
+        f"the range, {ends}, was chosen by noisy counts; {sides}, mostly in cells that span a power of ten{multiples}"
+    )
+
+
+def _held(prefixes: PrefixShares, bounds: IntArray) -> BoolArray:
+    """Mark the intervals of the first look, between such bounds, that hold records as earlier turns or the last tell.
+
+    Args:
+        prefixes: The readings of all turns.
+        bounds: The first slot of each interval, the outermost ones included, and one after the last.
+    """
+    edges = tuple(prefixes.grid.edges.tolist())
+    found = Looks(edges, prefixes.earlier).holding
+    last = prefixes.evidence.measured.levels
+    if len(last) == 1:
+        ends, noise = last[0].bounds(prefixes.grid.slots), sqrt(last[0].noise.variance)
+        counts = np.diff(prefixes.unbiased_below[ends])
+        for begin, end in zip(
+            ends[:-1][counts > STANDS_OUT * noise], ends[1:][counts > STANDS_OUT * noise], strict=True
+        ):
+            inside = (bounds[1:-2] < end) & (bounds[2:-1] > begin)
+            found |= inside & (begin > 0) & (end < prefixes.grid.slots)
+    return found
 
 
 def _beyond_calendars(value: float, label: str) -> str:

@@ -35,8 +35,8 @@ class CsvFile:
         encoding: ``utf-8``, ``latin-1`` or ``cp1252``.
         decimal: ``.``, or ``,``: then 1.200,50 is 1200.5, and 1.5 is missing.
         dates: A day, as ``2020-01-01`` or ``01.01.2020``: dates in this form are numbers, the days since then. None:
-            dates are missing, but for questions without a range, which read ``2020-01-31`` and ``2020-01-31 12:30`` as
-            days since the beginning of 1970.
+            dates are missing, but for questions without a range, which read ``2020-01-31``, ``2020-01-31 12:30`` and
+            ``2020-01-31 12:30+01:00`` as days since the beginning of 1970.
 
     Raises:
         TypeError: the file is neither a path nor bytes.

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import Refused
+from ..arguments import Refused, WrongKind, shown
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
 from .numerals import legend_lettering, lettering
@@ -35,8 +35,11 @@ def canvas(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
     Raises:
         ImportError: matplotlib is not installed.
+        TypeError: `ax` is no axes.
     """
     if ax is not None:
+        if not hasattr(ax, "texts"):
+            raise WrongKind("ax", f"axes of matplotlib are needed, got {shown(ax)}; a file: .plot().figure.savefig()")
         return ax
     require_matplotlib()
     import matplotlib.pyplot as plt

@@ -649,9 +649,9 @@ def _held_numpy(name: str, values: np.ndarray[Any, Any]) -> Held:
 
 
 def _held_texts(name: str, kind: sources.Kind, values: Callable[[], Iterable[Any]]) -> Held:
-    return Held(
-        sources.Column(name, kind, sources.NUMBER_IN_TEXT), DataType.large_binary(), lambda: [sources.texts(values())]
-    )
+    days = sources.days_in_text(CsvFile(b"")) if kind is sources.Kind.UNTYPED else None
+    column = sources.Column(name, kind, sources.NUMBER_IN_TEXT, elapsed=days)
+    return Held(column, DataType.large_binary(), lambda: [sources.texts(values())])
 
 
 # SENSITIVE. Opening: which kind of data is it, and does its schema fit?

@@ -248,7 +248,11 @@ def number_in_text(file: CsvFile) -> str:
     return f"CASE WHEN regexp_full_match({TRIMMED}, '{form}') THEN {days} ELSE {number} END"
 
 
-ISO = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,6}})?)?Z?)?"
+ZONE = "[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?"
+"""How far the time of a zone is ahead of universal time: hours, or hours and minutes."""
+LOCAL = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,6}})?)?)?"
+ISO = f"{LOCAL.removesuffix(')?')}(Z|{ZONE})?)?"
+US_PER_MINUTE = 60_000_000
 US_PER_DAY = 86_400_000_000
 
 
@@ -259,8 +263,12 @@ def days_in_text(file: CsvFile) -> str | None:
     """
     if file.origin is not None:
         return None
-    moment = f"TRY_CAST(replace(replace({TRIMMED}, 'T', ' '), 'Z', '') AS TIMESTAMP)"
-    days = f"CASE WHEN regexp_full_match({TRIMMED}, '{ISO}') THEN epoch_us({moment})::DOUBLE / {US_PER_DAY} END"
+    moment = f"TRY_CAST(replace(regexp_extract({TRIMMED}, '{LOCAL}'), 'T', ' ') AS TIMESTAMP)"
+    zone = f"regexp_extract({TRIMMED}, ':[0-9.]+({ZONE})$', 1)"
+    hours, minutes = f"left({zone}, 3)", f"concat(left({zone}, 1), substr(replace({zone}, ':', ''), 4))"
+    ahead = f"coalesce(TRY_CAST({hours} AS BIGINT), 0) * 60 + coalesce(TRY_CAST({minutes} AS BIGINT), 0)"
+    passed = f"(epoch_us({moment}) - ({ahead}) * {US_PER_MINUTE})::DOUBLE / {US_PER_DAY}"
+    days = f"CASE WHEN regexp_full_match({TRIMMED}, '{ISO}') THEN {passed} END"
     return f"coalesce({number_in_text(file)}, {days})"
 
 

@@ -95,6 +95,9 @@ SINGLES = 1024
 ENOUGH, HELD = 250.0, 4.0
 """Deviations of the noise of a count in the last turn that all records are, below which it counts few intervals, once:
 an interval is cut if it seems to hold more than so many deviations."""
+STANDS_OUT, BESIDE = 7.0, 4.0
+"""Deviations of its noise that the count of a decade is above, or its records are taken for noise; and so many beside a
+decade that holds records. Laplace noise is above 4 with a chance of 1 in 570."""
 LOOKS_ALONE = 3
 """Number of looks where nothing else is asked for, each with the same part of the loss."""
 HEAPS, HEAPED = 4.0, 0.03
@@ -202,6 +205,12 @@ class Looks:
         return totals / weights, 1 / np.sqrt(weights), decade
 
     @property
+    def holding(self) -> NDArray[np.bool_]:
+        """Mark the intervals of the first look that hold records: their counts stand out, or nearly, beside such."""
+        totals, noises, _ = self.decades
+        return beside(totals > STANDS_OUT * noises, totals > BESIDE * noises)
+
+    @property
     def wide(self) -> NDArray[np.bool_]:
         """Mark the intervals that have more than one number."""
         edges = np.array(self.edges)
@@ -241,7 +250,7 @@ class Looks:
         """
         splits = self.splits(total)
         clear, expected = (each[splits.layout.single][1:-1] for each in (splits.clear(DOUBT), splits.counts))
-        seen = self.counts > np.where(_beside(clear > 0, BESIDE), STANDS_OUT_THERE, FAINT) * self.noise
+        seen = self.counts > np.where(within_reach(clear > 0, BESIDE), STANDS_OUT_THERE, FAINT) * self.noise
         return np.where(seen, np.maximum(np.maximum(clear, expected), self.counts - self.noise), clear)
 
     def expected(self, total: int | None) -> FloatArray:
@@ -277,7 +286,7 @@ class Looks:
         edges, slots = np.array(self.edges), np.arange(len(self.edges) + 2)
         bounds = self._finest[-1].measured.levels[0].bounds(len(edges) + 1)
         held = np.diff(np.cumsum(np.concatenate([[0.0, 0.0], likely, [0.0]]))[bounds]) > 0
-        held_below = np.interp(slots, bounds, np.append(0.0, np.cumsum(_beside(held, WITH_IT))))
+        held_below = np.interp(slots, bounds, np.append(0.0, np.cumsum(within_reach(held, WITH_IT))))
         above_single = np.zeros(len(slots), dtype=np.bool_)
         above_single[2:-1] = (edges[1:] == np.nextafter(edges[:-1], inf)) & (step > 0)
         nested = [slots[[0, -1]]]
@@ -393,14 +402,27 @@ def standing_out(counts: FloatArray, variances: FloatArray) -> float:
         out[:last, first + 1 :] = 0.0  # all stretches that have a part in this one
 
 
-def _beside(marked: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+def within_reach(marked: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
     """Mark also those that are so many places from a marked one at most.
 
-    >>> _beside(np.array([False, False, True, False, False]), 1).tolist()
+    >>> within_reach(np.array([False, False, True, False, False]), 1).tolist()
     [False, True, True, True, False]
     """
     found = np.convolve(marked, np.ones(2 * most + 1))[most : most + len(marked)]
     return np.asarray(found > NEARLY)
+
+
+def beside(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark what is likely, too, in each run that has something marked.
+
+    >>> beside(np.array([False, True, False, False]), np.array([True, False, False, True])).tolist()
+    [True, True, False, False]
+    """
+    found = marked | likely
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], found, [False]]))).tolist()
+    for first, last in zip(ends[::2], ends[1::2], strict=True):
+        found[first:last] = marked[first:last].any()
+    return found
 
 
 def _averaged(alike: Sequence[Evidence]) -> tuple[FloatArray, float]:
