@@ -20,6 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 NewDatabase = Callable[[], str]
 settings.register_profile("dpcurves", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("dpcurves")
+gc.disable()  # while tests are collected: nearly all that is made then lives on
 # The first does its work when it is imported; this file has no doctests, and shares its name with other folders' ones.
 collect_ignore = ["two_servers/warmed.py", "conftest.py"]
 
@@ -45,10 +46,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what collection made, and come less often: it reads all that lives."""
+    """Let the garbage collector pass over what collection made, and come again, less often: it reads all that lives."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    gc.enable()
 
 
 def pytest_sessionfinish() -> None:
