@@ -8,7 +8,7 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 NewDatabase = Callable[[], str]
 settings.register_profile("dpcurves", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("dpcurves")
-gc.disable()  # while tests are collected: nearly all that is made then lives on
 # The first does its work when it is imported; this file has no doctests, and shares its name with other folders' ones.
 collect_ignore = ["two_servers/warmed.py", "conftest.py"]
 
@@ -39,6 +38,16 @@ LONGEST = (
 TESTS = Path(__file__).parent
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the garbage collector: nearly all that is made then lives on."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put what takes longest first; files and their tests stay in their order."""
     first = {str(TESTS / name): number for number, name in enumerate(LONGEST)}
@@ -46,11 +55,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what collection made, and come again, less often: it reads all that lives."""
+    """Let the garbage collector pass over what collection made, and come less often: it reads all that lives."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-    gc.enable()
 
 
 def pytest_sessionfinish() -> None:
