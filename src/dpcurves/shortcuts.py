@@ -269,9 +269,6 @@ def known_unit(unit: float | Auto) -> float:
     return SMALLEST_UNIT if unit == "auto" else unit
 
 
-# The questions.
-
-
 __all__ = [
     "binned_residuals", "bounds", "calibration_curve", "cdf", "compare", "contingency", "count", "found_groups",
     "histogram", "histogram2d", "hosmer_lemeshow", "mean", "quantiles", "residual_plot", "roc_curve", "scores", "sum",

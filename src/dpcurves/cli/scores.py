@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from ..data import Categories, Grid
     from ..models import Ranged
 
-# Curves and numbers read from one release of scores.
-
-
 NUMBERS = "numbers"
 OF_PROBABILITIES = ("calibration", "decision-curve")
 READ: Mapping[str, Callable[[Scores, float], Any]] = MappingProxyType(
@@ -188,9 +185,6 @@ class GroupedScoresView:
         ]
 
 
-# Residual plots.
-
-
 SLICES = 8
 
 
@@ -227,9 +221,6 @@ class ResidualPlotView(PlainView):
         beyond = f"about {curve.outside:.1%} of the records lie beyond the bounds; the points are synthetic"
         words = f"{beyond}\nthe bounds cover {curve.covers}"
         return [Shown(words, {"predicted": middle, "share": share, "mean_residual": mean})]
-
-
-# Verification of a regression coefficient by disjoint subsets of records.
 
 
 def declared(argument: str, given: str) -> Ranged | Categories:

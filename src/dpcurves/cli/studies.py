@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from .output import View
 
 
-# Plan commands: the privacy loss and the error of a question; no data are opened, and nothing is spent.
-
-
 EVEN = (
     "\nLater turns depend on the noisy answers before them: the plan supposes that records are spread evenly, or, "
     "where their number is private, that all cells are counted. A curve is computed from all turns together."

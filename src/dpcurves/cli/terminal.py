@@ -190,9 +190,6 @@ def _on_one_line(text: str) -> str:
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
 
 
-# Standard output and standard error: repair of streams, text, tables, and progress indicators.
-
-
 WIDTH_OF_A_FILE = 120
 
 # Repair of standard streams: closed ones are replaced, and characters that cannot be encoded are escaped.

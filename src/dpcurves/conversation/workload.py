@@ -14,9 +14,6 @@ from ..data import Axis, Categories, Grid
 from ..queries import CoverageQuery, Hint, Query
 from . import Evidence, Release, Setting, Step
 
-# Conversation of a question: it states its needs, and is answered with unbiased counts and their covariance.
-
-
 Answer = TypeVar("Answer", covariant=True)
 Curve = TypeVar("Curve")
 

@@ -91,9 +91,6 @@ def require_independent(privacy: PrivacyStatement) -> None:
         raise Refused("population", "independent units of one record each are needed (rows_per_unit=1)")
 
 
-# By which declared columns records are parted: one of them, or several at once.
-
-
 By: TypeAlias = Categories | tuple[Categories, ...] | None
 """A column of categories, or of groups that nobody listed (`Unlisted`); or several columns, for each combination of
 their categories; or none."""

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Bounds of residual plots: which part of the loss each gets, what it has to cover, and what noise may hide.
-
-
 COUNTING = Fraction(3, 100)
 """The part of the budget that counts records where their number is private."""
 LEAST_SHARE, MOST_SHARE = Fraction(1, 20), Fraction(1, 4)

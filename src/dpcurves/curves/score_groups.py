@@ -22,9 +22,6 @@ from ..privacy import PrivacyLoss
 from .question import labels, read_grid, require_independent, statement_of, written_cells
 from .result import EACH, Covered, Released, notes_on_classes
 
-# The default number of groups of similar scores: as many as noise does not hide.
-
-
 COUNTING = Fraction(1, 50)
 """The part of the loss that counts records where their number is private and the number of groups is left to us."""
 

@@ -234,9 +234,6 @@ class WeightedShares(PrefixShares):
         return shrunken_estimate(own.sums, own.values, own.total, along=own.total is not None, scale=scale)
 
 
-# The curve, and quantiles that are read from it.
-
-
 NO_BINS = "bins of a weighted curve are not kept: read differences of its y, with its band"
 
 

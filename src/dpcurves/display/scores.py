@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Curves of shares, in their bands: ROC curves, precision, gain and net benefit.
-
-
 CHANCE = "chance level (AUC = 0.5)"
 CURVE = "ROC curve"
 CLOSEST = 1e-4
@@ -233,9 +230,6 @@ def _between(at: FloatArray) -> FloatArray:
     return np.concatenate([[2 * at[0] - middles[0]], middles, [2 * at[-1] - middles[-1]]])
 
 
-# Single numbers between 0 and 1 below each other, with their intervals, and those of a confusion matrix.
-
-
 THIN, THICK, WITHIN = 1.1, 5.0, 0.4
 """Widths of the bars of intervals for the population and for these records, and how pale the latter are."""
 APART = 0.2
@@ -289,9 +283,6 @@ def draw_confusion(
         ax.set_title(told, fontsize=9)
         ax.set_ylim(-1.0, len(rates) * (1 + CONFUSION_ROOM) - 1)
     return ax
-
-
-# Calibration curves and Hosmer-Lemeshow groups as pictures.
 
 
 UNKNOWN = "anything from 0 to 1"
@@ -405,9 +396,6 @@ def draw_hosmer_lemeshow(
     picture.tell(f"Hosmer-Lemeshow {numeral(statistic)}, {chance} {POPULATION}")
     leave_room(ax, CALIBRATION_ROOM)
     return picture.explain().signed()
-
-
-# Residuals as pictures: binned, as a scatter, or as a heat map.
 
 
 SMALLEST_MARK, LARGEST_MARK = 10.0, 90.0

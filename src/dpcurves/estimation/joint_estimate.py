@@ -20,8 +20,6 @@ from .binary_tree import Dyadic, Layout, Measurements, Values, gather
 from .empirical_bayes import Splits, estimate, least_squares_total, reestimate
 from .smooth_density import BINS, best_cells
 
-# Reconstruction of counts for all laws of noisy sums: unbiased, and shrunk towards even counts.
-
 
 def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> LeastSquares:
     """The best linear unbiased counts, from all values of a release together.

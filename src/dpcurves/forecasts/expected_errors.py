@@ -41,8 +41,6 @@ from .true_readings import Columns, Half, Traced, answers
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Kinds of questions of which there is a forecast: which records to make up, and which error to tell.
-
 VALUE = "value"
 """The axis of a column, which has the column's name."""
 

@@ -78,9 +78,6 @@ WEIGHTED = ForecastKind(
 )  # fmt: skip
 
 
-# Weighted counts, sums and means.
-
-
 def _summed_columns(question: Any, places: FloatArray) -> Table:
     bounds = Grid(question.lower, question.upper, cells=1)
     return {question.column: along(bounds, places), question.weight: made_weights(question, len(places))}
@@ -138,9 +135,6 @@ UNBOUNDED = ForecastKind(
     "the band, at its widest",
     quarter,
 )
-
-
-# Cells and bounds that are looked for.
 
 
 def _histogram_error(question: Any, found: curves.Histogram, records: read.Columns) -> float:

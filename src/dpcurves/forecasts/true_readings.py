@@ -25,9 +25,6 @@ from ..records import Records, open_records
 from ..session import pay_and_converse, rehearse
 from ..trust import Central, Curator
 
-# Answers to a question about public records, as a session gives them, but without a ledger.
-
-
 Curve = TypeVar("Curve")
 Axes = Sequence[Axis | Categories]
 KEY = bytes(32)

@@ -55,9 +55,6 @@ class Tree:
             raise Refused("trees", "finite thresholds and values are needed")
 
 
-# Trees of scikit-learn as lists of thresholds.
-
-
 SINGLE = {"DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier"}
 FORESTS = {"RandomForestRegressor", "RandomForestClassifier", "ExtraTreesRegressor", "ExtraTreesClassifier"}
 BOOSTED = {"GradientBoostingRegressor", "GradientBoostingClassifier"}

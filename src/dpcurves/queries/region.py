@@ -15,9 +15,6 @@ from ..arguments import Refused, make_each_whole
 from ..arrays import IntArray
 from .query import Places, Query, Read, laid_out
 
-# Questions about regions of a whole table: cells that stand together in an order of their own.
-
-
 MOST_EXPECTED = 2**62
 
 Box = tuple[tuple[int, int], ...]

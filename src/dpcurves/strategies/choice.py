@@ -172,9 +172,6 @@ def notes_on_price(loss: str, unlisted: Unlisted) -> tuple[str, ...]:
     )
 
 
-# Choice of the strategy of a workload, for who can count once, and for who can count again after an answer.
-
-
 def cell_by_cell(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
     """Ask as the named estimator does; where none is named, once for the count of each cell, as it is."""
     if workload.estimator is not None:

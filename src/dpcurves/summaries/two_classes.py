@@ -223,9 +223,6 @@ def from_the_top(cells: FloatArray) -> FloatArray:
     return np.maximum(cumulated, 0)
 
 
-# ROC curves of normal scores with equal spread in both classes.
-
-
 AREA_STEPS = 2**20
 
 
@@ -250,9 +247,6 @@ def binormal_tpr(fpr: FloatArray, auc: float) -> FloatArray:
     return np.asarray(ndtr(sqrt(2) * ndtri(auc) + ndtri(fpr)))
 
 
-# The Kolmogorov-Smirnov distance of the scores of two classes, from counts in cells.
-
-
 def class_gaps(cells: FloatArray) -> FloatArray:
     """The distribution function of negatives less that of positives, (..., 2, cells) to (..., cells - 1): inner edges.
 
@@ -271,9 +265,6 @@ def largest_gap_of_classes(cells: FloatArray) -> FloatArray:
     0.5
     """
     return np.asarray(np.abs(class_gaps(cells)).max(axis=-1, initial=0.0))
-
-
-# Net benefit of acting on scores, from the counts of two classes above thresholds.
 
 
 def odds(threshold: FloatArray) -> FloatArray:
@@ -300,9 +291,6 @@ def net_benefit(true: FloatArray, false: FloatArray, size: float, threshold: Flo
     [0.25]
     """
     return np.asarray((true - odds(threshold) * false) / max(size, 1.0))
-
-
-# Precision and recall from the counts of two classes in cells of scores. High scores are positive.
 
 
 def precision_and_recall(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
