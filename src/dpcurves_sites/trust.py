@@ -40,7 +40,6 @@ from dpcurves.mechanisms.auto import LINEAR
 from dpcurves.mechanisms.base import Lazy
 from dpcurves.mechanisms.lazy_tree import LazyTree
 from dpcurves.mechanisms.linear import exact_sums
-from dpcurves.noise import shares
 from dpcurves.noise.randomness import Memory, Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from dpcurves.queries import CountQuery, PartitionQuery, PrefixQuery, Query, RegionQuery, SumQuery
@@ -51,6 +50,7 @@ from dpcurves.strategies.choice import counted
 from dpcurves.strategies.ranks import SUMS_AFTER_A_LOOK, all_cells, looked, measured, quantiles_of, require_cuttable
 from dpcurves.trust.base import Answer, require
 
+from . import shares
 from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Messages, Roster, Turn, receipt_of, total
 
 RING = 2**64

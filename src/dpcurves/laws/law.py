@@ -63,7 +63,7 @@ class Noise:
             ``exp(-z**2 / (2 * parameter))``.
         parameter: The scale of a Laplace law, or the variance parameter of a Gaussian one.
         parties: How many have each added such a draw: one, but where none is trusted with the noise. A fraction m / n:
-            m parties have each added a share, n of which are such a draw together (see `noise.shares`).
+            m parties have each added a share, n of which are such a draw together (see `dpcurves_sites.shares`).
     """
 
     family: Family
