@@ -479,8 +479,7 @@ class CDF(Covered):
         The fewer, the narrower. Up to nine are tested one by one, at a part of the error probability each; more end
         where the `band` crosses `p`, and hold for all `p` at once (`ends_at`).
         """
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         of, sure = (numbers("p", p), self.quantile_cell(p)), chance("level", level)
         few = self.prefixes.tested(*of, sure, population=population, generator=generator)
         if few is not None:

@@ -87,8 +87,7 @@ class ClassTable(Remembering):
         Raises:
             ValueError: for the population, units have several records.
         """
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         return self.counts.errors(population=population, generator=generator)
 
     def bands(
@@ -100,8 +99,7 @@ class ClassTable(Remembering):
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         simulated = partial(Simulated.of, self.counts, population=population, generator=generator)
         found = self._once(population, generator, simulated)
         return self._once((*ratios, level, population), generator, lambda: ratio_bands(found, ratios, level))
@@ -115,8 +113,7 @@ class ClassTable(Remembering):
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         noise = parted(self.errors(population=False, generator=generator))
         part, rest = parted(self.counts.unbiased)
         nothing = np.zeros_like(part)

@@ -92,6 +92,7 @@ class Drift(Joined):
     """
 
     TITLE = "Drift since the reference"
+    MARK = "alarms"
     STATISTICS = "psi", "ks", "wasserstein", "auc"
 
     def __init__(self, reference: Curve, windows: Mapping[str, Curve], alarms: float = 0.05) -> None:
@@ -174,11 +175,6 @@ class Drift(Joined):
 
     def _question(self) -> Mapping[str, object]:
         return {"alarms": self.alarms}
-
-    @classmethod
-    def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Tell whether a document of curves has the chance of alarms."""
-        return "alarms" in stored["evidence"]["question"]
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Drift:

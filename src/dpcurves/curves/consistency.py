@@ -101,6 +101,7 @@ class Consistent(Joined):
     """
 
     TITLE = "Totals that add up"
+    MARK = "consistent"
     MEASURED = ("consistent", "released")
     COVERS = EACH
 
@@ -251,11 +252,6 @@ class Consistent(Joined):
             for name, each in self.tables.items()
         ]
         return {"consistent": self.statistic, "tables": tables}
-
-    @classmethod
-    def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Tell whether a document of curves says which of their numbers add up."""
-        return "consistent" in stored["evidence"]["question"]
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Self:

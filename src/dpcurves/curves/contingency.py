@@ -179,8 +179,7 @@ class Contingency(Covered):
         return self._share_intervals(level, 0, population=population)
 
     def _share_intervals(self, level: float, axis: int, *, population: bool) -> FloatArray:
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         draw = public_generator(None)
         noise = _noise_of(self.evidence, draw)  # before sampling, of the same stream: one does not depend on the other
         rest = noise.sum(axis=axis + 1, keepdims=True) - noise

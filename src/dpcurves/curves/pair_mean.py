@@ -173,8 +173,7 @@ def _reported(curve: Histogram, kernel: Kernel, told: Reported) -> UStatistic:
     value, likely = told.mean(kernel.mean), told.likely(on_simplex(told.counts, 1.0 * told.people) / told.people)
 
     def ends(level: float, population: bool) -> tuple[float, float]:
-        if population:
-            require_independent(curve.privacy)
+        require_independent(curve.privacy, population)
         quantile = NormalDist().inv_cdf((1 + level) / 2)
         if told.present < MOST_APART * told.deviation_of_missing:
             return -inf, inf

@@ -471,8 +471,7 @@ class Searched:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         each = 1 - (1 - chance("level", level)) / max(np.size(p), 1)
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         return self._ends(p, lambda search: search.interval(population=population), each)
 
     @property

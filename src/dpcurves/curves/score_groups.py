@@ -181,8 +181,7 @@ class ScoreGroups(ABC):
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        if population:
-            require_independent(privacy)
+        require_independent(privacy, population)
         noise, normal = self.draws(generator)
         return ends(self.released, noise, normal if population else None, level)
 
