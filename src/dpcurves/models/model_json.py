@@ -61,7 +61,7 @@ class Residual(Predictor):
 
 KINDS: tuple[type[Scorecard | Trees], ...] = (Scorecard, Trees)
 GROUP = "dpcurves.predictors"
-"""Entry points of other packages: predictors that questions make by themselves, and a site reads in what it is asked."""
+"""Entry points of other packages: predictors that questions make by themselves; a site reads them in its questions."""
 
 
 def predictor_from_json(text: str) -> Predictor:
@@ -111,7 +111,7 @@ def predictor_of(stored: Any) -> Predictor:
         if made:
             found: Predictor = made[0].of_facts(facts)
             return found
-        return kinds[word].of_facts(stored.get("name", ""), facts)
+        return kinds[str(word)].of_facts(stored.get("name", ""), facts)
     except Refused:
         raise
     except KeyError as error:
