@@ -597,7 +597,6 @@ class Session:
         return self._of_source(self._converse(question, grant, self._promised(None)))
 
     def _of_source(self, curve: Curve) -> Curve:
-        """The result with the declared name and version of its data, if there is one."""
         of_source: Callable[[str], Curve] | None = getattr(curve, "of_source", None)
         return curve if self._source is None or of_source is None else of_source(self._source)
 

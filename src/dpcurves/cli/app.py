@@ -209,7 +209,6 @@ class OneCommand(TyperCommand):
 
 
 def _example_of(parameter: Any) -> str:
-    """A parameter as it would be typed, with what stands for its value."""
     value = str(parameter.metavar or parameter.name.upper())
     return value if parameter.param_type_name == "argument" else f"{parameter.opts[-1]} {value}"
 

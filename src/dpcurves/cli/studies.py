@@ -109,7 +109,6 @@ class MadeUp:
 
 
 def _picture(found: Forecast) -> Axes:
-    """The picture of a forecast without a window."""
     from ..display import headless_axes
 
     return found.plot(ax=headless_axes())

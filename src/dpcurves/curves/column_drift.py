@@ -283,7 +283,6 @@ def _stability(first: FloatArray, second: FloatArray, cells: DriftCells) -> Floa
 
 
 def _between(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
-    """The area between both distribution functions."""
     one, other = (
         np.cumsum(each, axis=-1) / np.maximum(each.sum(axis=-1, keepdims=True), 1.0) for each in (first, second)
     )

@@ -225,9 +225,6 @@ def counts_of(prefixes: PrefixShares, bounds: IntArray) -> tuple[FloatArray, Flo
     return np.diff(below), np.diff(rising)
 
 
-# Comparison of a curve of two tables: a private one of confidential records, and an exact one of public records.
-
-
 SURE = 1 - LEVEL
 
 

@@ -305,9 +305,6 @@ def _errors(noise: FloatArray, level: float) -> FloatArray:
     return simultaneous_errors([noise.reshape(len(noise), -1)], level)
 
 
-# Kendall's rank correlation of two columns, read from a released table of counts: spends nothing.
-
-
 Tau = Callable[[FloatArray, FloatArray], FloatArray]
 """From numbers of pairs, see `pairs_of`, and of people."""
 

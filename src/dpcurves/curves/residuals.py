@@ -269,7 +269,6 @@ class ResidualPlot(Released):
         )
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
-        """Draw the synthetic scatter."""
         return display.draw_residual_points(self.points, self.window, self.labels, unseen=self.unseen, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
@@ -521,7 +520,6 @@ class BinnedResiduals(OfGroups):
         return self.plot(ax or display.headless_axes(self.SIZE), level=level, name=name)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
-        """Draw mean residuals against mean predictions."""
         return display.draw_binned_residuals(self.prob_pred, self.residual, self.count, shades=shades, **how)
 
 

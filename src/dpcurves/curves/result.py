@@ -651,7 +651,6 @@ class Released(Result, ABC):
         return display.html_summary(title or self._title(), picture, self._rows(suppress), self.privacy, text)
 
     def _rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
-        """The rows of its summary, without numbers with wide intervals."""
         return self._summary()
 
     def _title(self) -> str:

@@ -211,7 +211,6 @@ def chosen_statistic(statistic: object) -> str:
 
 
 def _about(bounds: Grid) -> tuple[float, float]:
-    """The middle of the bounds, and how far an end lies from it."""
     return (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
 
 

@@ -133,7 +133,6 @@ def _number(value: Any) -> float:
 
 
 def _key(value: Any) -> Any:
-    """The key that equal categories share."""
     number = _number(value)
     return str(value) if np.isnan(number) else number
 

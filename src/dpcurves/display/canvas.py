@@ -137,7 +137,6 @@ def explain(ax: Axes, place: Place, size: float = 9) -> None:
 
 
 def _lift_title(ax: Axes) -> None:
-    """Move the title of a single picture above its legend."""
     figure, title = ax.figure.get_figure(root=True), ax.get_title()
     if title and figure is not None and len(figure.axes) == 1 and not figure.get_suptitle():
         ax.set_title("")

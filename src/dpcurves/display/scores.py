@@ -52,7 +52,6 @@ def _rates(
 
 
 def _frame_shares(picture: Picture, across: str, upwards: str) -> None:
-    """Axes from 0 to 1, alike in both directions."""
     picture.ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")
     picture.ax.set_xlabel(across, parse_math=False)
     picture.ax.set_ylabel(upwards, parse_math=False)
@@ -223,7 +222,6 @@ def draw_decision(
 
 
 def _between(at: FloatArray) -> FloatArray:
-    """Edges half way between neighbours: so much is shaded for each."""
     if len(at) < 2:
         return np.linspace(0, 1, len(at) + 1)
     middles = (at[:-1] + at[1:]) / 2
@@ -486,7 +484,6 @@ def draw_residual_density(
 
 
 def _told(picture: Picture, unseen: float) -> Axes:
-    """Say in the legend how many records lie outside of the picture."""
     picture.tell(f"about {unseen:.1%} of the records lie outside")
     return picture.explain().signed()
 

@@ -221,7 +221,6 @@ class ConvolvedEstimate:
 
     @cached_property
     def _prefixes(self) -> FloatArray:
-        """The best linear prefixes of 1, 2, ... cells."""
         law, (starts, ends, values, variances) = self._law, (np.array(each) for each in zip(*self._told(), strict=True))
         alone = np.cumsum(law.reconstruct(np.asarray(self.last.values, dtype=np.float64), None)[0][0])
         noise = _of_noise(law.kernel, starts, ends)

@@ -158,7 +158,6 @@ def _with_effect(question: curves.VerifyQuestion, drawn: Hidden) -> Table:
 
 
 def _valued(column: Ranged | Categories, places: FloatArray) -> Any:
-    """Values of a column at these places of its range, or of its categories."""
     if isinstance(column, Ranged):
         return column.lower + (column.upper - column.lower) * places
     return np.array(column.values)[np.minimum((places * column.slots).astype(np.int64), column.slots - 1)]
@@ -556,7 +555,6 @@ def _laws(question: Any, kind: ForecastKind, records: int | None, like: Any) -> 
 
 
 def _made_up(question: Any, kind: ForecastKind, law: Callable[[np.random.Generator, int], Any]) -> Law:
-    """The law of columns of a question."""
     return lambda draw, size: kind.columns(question, law(draw, size))
 
 

@@ -161,9 +161,6 @@ def _number(kind: type[Any], nothing: Callable[[int], float]) -> ForecastKind:
     )  # fmt: skip
 
 
-# Scores without a range: they lie in [0, 1], which the question does not know.
-
-
 def _score_columns(question: Any, drawn: Any) -> dict[str, Any]:
     return dict(classes_and_scores(question.along(HUNDREDTHS), drawn))
 

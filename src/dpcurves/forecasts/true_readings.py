@@ -269,7 +269,6 @@ def _numbers(records: Columns, column: str) -> FloatArray:
 
 
 def _scores(question: Any, records: Columns) -> tuple[FloatArray, FloatArray]:
-    """Scores, and 1 for each positive."""
     return _numbers(records, question.score), (np.asarray(records[question.label]) == question.pos_label).astype(float)
 
 

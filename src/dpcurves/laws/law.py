@@ -147,7 +147,6 @@ def _parties_of(stored: Any) -> Parties:
 
 
 def _places_to_json(places: Places) -> dict[str, list[int]]:
-    """Cells as plain objects; a formula as one."""
     if isinstance(places, range):
         return {"range": [places.start, places.stop, places.step]}
     return {"list": list(places)}

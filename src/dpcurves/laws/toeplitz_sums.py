@@ -96,7 +96,6 @@ def _transform(values: Residues, prime: Prime) -> None:
 
 
 def _transform_back(values: Residues, prime: Prime) -> None:
-    """The inverse of `_transform`."""
     modulus = np.uint64(prime.modulus)
     size = values.shape[-1]
     roots = _roots(Prime(prime.modulus, pow(prime.generator, -1, prime.modulus)), size)

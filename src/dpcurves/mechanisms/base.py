@@ -83,7 +83,6 @@ class Answering:
         return self._plan(query, loss, adjacency)
 
     def _plan(self, query: Any, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """The plan for a query of one of the kinds."""
         raise NotImplementedError
 
     def asked(self, plan: Plan) -> Any:

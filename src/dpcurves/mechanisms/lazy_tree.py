@@ -128,9 +128,6 @@ def terms(cells: int, levels: int, block: Block) -> tuple[SignedBlock, ...]:
     return tuple(term for term in found if term.low < term.high)
 
 
-# Counts of prefixes of a grid, however fine: of a tree of noises only what is read is ever drawn.
-
-
 MISSING = "missing"
 
 

@@ -260,7 +260,6 @@ def _sums(  # noqa: PLR0917
     right: IntArray,
     value: FloatArray,
 ) -> FloatArray:
-    """The leaves of each record, added tree by tree."""
     found = np.zeros(len(table))
     for record in range(len(table)):
         total = 0.0

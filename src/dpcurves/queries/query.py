@@ -391,7 +391,6 @@ def _tiles(starts: range | tuple[int, ...], cells: int) -> bool:
 
 
 def _holds(fine: range | tuple[int, ...], coarse: range | tuple[int, ...]) -> bool:
-    """Tell whether `fine` contains all of `coarse`."""
     return all(map(fine.__contains__, coarse)) if isinstance(fine, range) else frozenset(fine).issuperset(coarse)
 
 

@@ -258,7 +258,6 @@ def _divisions(cells: int, fan: int) -> int:
 
 
 def _along(boxes: Boxes, axis: int, fan: int) -> Boxes:
-    """Boxes divided along one axis."""
     width = boxes.width[:, axis]
     parts = np.minimum(fan, width)
     box = np.repeat(np.arange(len(parts)), parts)

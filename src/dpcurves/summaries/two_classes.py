@@ -107,9 +107,6 @@ def on_simplex(values: FloatArray, total: float) -> FloatArray:
     return kept * (total / float(kept.sum()))
 
 
-# Counts cumulated, and made to rise as cumulated counts must.
-
-
 def non_decreasing(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     """The closest non-decreasing sequence in (weighted) least squares, by pooling adjacent violators.
 
@@ -324,9 +321,6 @@ def average_precision(cells: FloatArray) -> FloatArray:
     precision = np.divide(true, false + true, out=np.zeros_like(true), where=false + true > 0)
     positive = cells[..., 1, ::-1]
     return np.asarray((positive * precision).sum(axis=-1) / np.maximum(positive.sum(axis=-1), LEAST_MASS))
-
-
-# Calibration errors of predicted probabilities, from the counts of two classes in cells of them.
 
 
 def brier_score(cells: FloatArray, scores: FloatArray) -> FloatArray:

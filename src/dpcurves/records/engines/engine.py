@@ -93,9 +93,6 @@ class CountingEngine(Protocol):
         """Let go of the records, and of all that was kept of them."""
 
 
-# A table that stays in its engine: where it lies, and how it is opened.
-
-
 GROUP = "dpcurves.engines"
 """Entry points of other packages: the scheme of a URL, and the function of it and a table that makes its handle."""
 
