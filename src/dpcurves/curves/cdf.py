@@ -283,6 +283,7 @@ class CDF(Covered):
     ARRAYS = ("x", "y")
     COVERS = "band"
     WEIGHTED: ClassVar[bool] = False
+    EVIDENCE: ClassVar[type[PrefixShares]] = PrefixShares
     ADDS = True
 
     label: str
@@ -550,7 +551,7 @@ class CDF(Covered):
     def _opened(cls, opened: display.Opened) -> CDF:
         question, releases = opened.question, opened.evidence["releases"]
         grid = read_cells(question, opened.arrays["x"])
-        curve = cls.along(PrefixShares.from_json(releases, grid, question), question["label"], opened.privacy)
+        curve = cls.along(cls.EVIDENCE.from_json(releases, grid, question), question["label"], opened.privacy)
         how = question.get("smoothed")
         return curve if how is None else curve.smoothed(how["p"], how["at"])
 

@@ -75,11 +75,9 @@ class ClassTable(Remembering):
 
         With declared values it is the first value that is not below the threshold.
         """
-        if self.grid.values is not None:
-            edge = int(np.searchsorted(self.grid.values, threshold))
-            return self.grid.slots - edge - int(self.grid.outside is Outside.APART)
-        edge = int(self.grid.nearest_edge(np.array([threshold]))[0])
-        return self.grid.slots - edge - int(self.grid.outside is Outside.APART)
+        grid, at = self.grid, np.array([threshold])
+        (edge,) = grid.nearest_edge(at) if grid.values is None else np.searchsorted(grid.values, at)
+        return self.grid.slots - int(edge) - int(self.grid.outside is Outside.APART)
 
     def errors(self, *, population: bool, generator: np.random.Generator | None = None) -> FloatArray:
         """Simulated errors of the counts, (draws, 2, slots).

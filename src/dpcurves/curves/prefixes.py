@@ -57,6 +57,7 @@ def all_edges(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
 
 NEARLY, MOST_STEPS = 1e-6, 2.0**50
 """By which part of a step a value may be below a multiple of it, for rounding; and the largest such multiple."""
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 SHOWN = 0.998
 """Part of the records that a picture shows, where the grid has no ends that anybody named."""
 MOST_KEPT = 2**22
@@ -92,7 +93,7 @@ class PrefixShares:
 
     @classmethod
     def from_json(
-        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, facts: Mapping[str, Any] = MappingProxyType({})
+        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, facts: Mapping[str, Any] = NOTHING
     ) -> PrefixShares:
         """From the releases of a curve, turn by turn, and its `facts`, which stand among others.
 
