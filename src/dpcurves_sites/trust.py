@@ -24,7 +24,6 @@ from dpcurves.conversation import (
     Groups,
     Plan,
     Prefixes,
-    Range,
     Release,
     Setting,
     Shares,
@@ -205,7 +204,7 @@ class SecureSum:
             return counted(workload, setting)  # type: ignore[return-value]
         if isinstance(workload, Groups):
             return groups_from_a_look(workload, setting)  # type: ignore[return-value]
-        adaptive = isinstance(workload, Anywhere | Range | Cells | Prefixes | Table)
+        adaptive = isinstance(workload, Anywhere | Cells | Prefixes | Table)
         return (adaptively if adaptive else at_once)(workload, setting)
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:

@@ -230,9 +230,6 @@ def _stopped(error: Exception) -> BaseException:
     return type(error)(KeyboardInterrupt(), error.request) if isinstance(error, Kept) else KeyboardInterrupt()
 
 
-# Typer application with all commands and groups of commands.
-
-
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 EXIT_STATUS = (
     "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger; 5 not delivered; 6 flagged by "

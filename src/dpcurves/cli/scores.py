@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ..fields import of_field
 from .options import (
     AUTO,
     Asked,
@@ -151,13 +152,9 @@ class GroupedScoresView:
         return self.one.drawn(ByCategory(curves.columns, found), like=next(iter(found.values())))
 
     def _at_once(self, curves: ScoresByCategory) -> Any:
-        from ..fields import of_field
-
         return of_field("group_curves")(curves, AT_ONCE[self.one.show])
 
     def _rates(self, curves: ScoresByCategory) -> Any:
-        from ..fields import of_field
-
         return of_field("group_rates")(curves, self.one.threshold)
 
     def _gaps(self, curves: ScoresByCategory) -> list[Shown]:

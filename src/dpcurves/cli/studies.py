@@ -21,7 +21,6 @@ from .terminal import Misuse, filling, filling_late, say, tell, terminal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from matplotlib.axes import Axes
     from rich.table import Table
 
     from ..conversation import Plans
@@ -93,6 +92,7 @@ class MadeUp:
         if records is None and self.like is None:
             return
         from ..curves.result import curve_from_json
+        from ..display import headless_axes
         from ..forecasts import forecast
         from ..forecasts.expected_errors import require_picture
 
@@ -104,14 +104,8 @@ class MadeUp:
         say(terminal(), _forecast_table(found))
         for note in found.notes:
             say(terminal(), f"note: {note}")
-        for name in Output(plot=self.plot).write_plot(partial(_picture, found)):
+        for name in Output(plot=self.plot).write_plot(lambda: found.plot(ax=headless_axes())):
             say(terminal(), f"written: {name}")
-
-
-def _picture(found: Forecast) -> Axes:
-    from ..display import headless_axes
-
-    return found.plot(ax=headless_axes())
 
 
 @dataclass(frozen=True)

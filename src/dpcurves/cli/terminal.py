@@ -192,8 +192,6 @@ def _on_one_line(text: str) -> str:
 
 WIDTH_OF_A_FILE = 120
 
-# Repair of standard streams: closed ones are replaced, and characters that cannot be encoded are escaped.
-
 
 def prepare() -> None:
     """Occupy standard streams that the shell has closed, before another file gets the number of one of them.
@@ -226,9 +224,6 @@ def silence(stream: TextIO) -> None:
         os.close(nothing)
     except (OSError, ValueError):
         return
-
-
-# Printing of text and tables on standard output and standard error.
 
 
 def terminal(*, stderr: bool = False) -> Console:
@@ -280,9 +275,6 @@ def _spoken(stream: TextIO) -> Iterator[None]:
         name = "error" if stream is sys.stderr else "output"
         trouble = "it is closed" if error.errno == errno.EBADF else error.strerror
         raise Undelivered("output", f"standard {name} could not be written ({trouble})") from None
-
-
-# Progress indicators on standard error, shown only on a terminal.
 
 
 @contextmanager

@@ -249,21 +249,14 @@ class Anywhere(Workload[Counted]):
 
 
 @dataclass(frozen=True, slots=True)
-class Range(Workload[Counted]):
+class Range(Anywhere):
     """A grid of cells where records lie, along a column of which no range is known. Its counts are those of the looks.
 
     Attributes:
-        column: A column of numbers.
         cells: About how many cells are wanted.
     """
 
-    column: str
     cells: int
-
-    @property
-    def axes(self) -> Axes:
-        """The sides of the table: none is known before the first turn."""
-        return ()
 
 
 class Cuts(Enum):

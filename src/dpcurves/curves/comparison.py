@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Distances of two distribution functions: of curves, or of a curve and a sample.
-
-
 Distributed: TypeAlias = CDF | ArrayLike
 """A curve, which is straight inside its cells, or a sample, whose distribution function has steps."""
 
@@ -103,9 +100,6 @@ def energy_distance(a: Distributed, b: Distributed) -> float:
 
 def _distribution(given: Distributed) -> Distribution:
     return Distribution.of_curve(given.x, given.y) if isinstance(given, CDF) else Distribution.of_sample(given)
-
-
-# Tests of whether two released curves are those of one distribution; p-values account for the noise of both.
 
 
 MOST_CELLS = 2**12

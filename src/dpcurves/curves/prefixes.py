@@ -25,8 +25,6 @@ from ..smoothing import AtMost, noisy_prefixes, smooth_absolute, smooth_squares
 from ..summaries import monotone_prefixes, numbers
 from .question import grid_from_json, grid_to_json, require_independent
 
-# Counts below a few edges of a grid that may be far too fine to be counted out.
-
 
 def edges_given(given: Any, axis: Axis) -> tuple[int, ...]:
     """Numbers of edges, rising.
@@ -314,9 +312,6 @@ def _kept_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
 
 def _noise(law: NoisySums, total: int | None, generator: np.random.Generator) -> Iterator[FloatArray]:
     return law.simulated_prefixes(total, PILOT + draws_for(len(law.bounds)), generator)
-
-
-# Shares below edges after the least change of noises that makes the curve rise.
 
 
 ABSOLUTE, SQUARES = 1, 2

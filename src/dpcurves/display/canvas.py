@@ -242,9 +242,6 @@ def draw_between(
     draw_stairs(ax, high, cells, low, fill=True, facecolor=color, alpha=alpha, linewidth=0, label=title)
 
 
-# Shaded areas of a picture: how sure a curve is, at which level, and whom that speaks of.
-
-
 RECORDS = "for these records"
 """Coverage of an interval by noise alone."""
 POPULATION = "for the population"

@@ -153,9 +153,6 @@ def _next_digit(digits: list[Residues], residue: Residues, modulus: int) -> Resi
     return _remainder(missing * np.uint64(pow(place, -1, modulus)), np.uint64(modulus))
 
 
-# Sums of cells in which the cells further back weigh less: a square root of cumulating.
-
-
 _GUARD = 60
 
 

@@ -83,9 +83,6 @@ def _sync(path: Path, mode: int) -> None:
         os.close(descriptor)
 
 
-# The secret that seals a ledger, and ranks the records of a unit.
-
-
 VARIABLE = "DPCURVES_LEDGER_KEY"
 SIZE = 32
 _OF_STATES = b"dpcurves: states of streams"

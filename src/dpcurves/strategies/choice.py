@@ -41,8 +41,6 @@ from ..laws.law import printed
 from ..queries import CountQuery, CoverageQuery, NamesQuery, Query, RankedNamesQuery, Read
 from . import found_range, prefixes, ranks
 
-# The first interval around the middle of a grid that covers a share: compared in private, or read off counts.
-
 
 def compared(workload: FirstInterval, setting: Setting) -> Strategy[IntervalFound]:
     """Ask for the interval itself, which is found by noisy comparisons."""

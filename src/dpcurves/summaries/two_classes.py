@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import FloatArray
 
-# Reading a curve that is given at the edges of cells.
-
 
 def numbers(name: str, given: ArrayLike) -> FloatArray:
     """A number or an array of them, as doubles; `name` is the argument to blame.
