@@ -80,11 +80,9 @@ class MadeUp:
         """Number of records that are made up; None: as many as a released curve has, or nobody said."""
         if self.forecast is not None:
             return of.whole("forecast", self.forecast)
-        return (
-            None
-            if self.like is not None or self.plot is None or units.units is None
-            else of.whole("units", units.units)
-        )
+        if self.like is not None or self.plot is None or units.units is None:
+            return None
+        return of.whole("units", units.units)
 
     def show(self, question: Question[Any], loss: PrivacyLoss, promise: of.Promise, units: of.Units) -> None:
         """Print and draw forecast errors and half widths for each kind of records, if a forecast was asked for."""

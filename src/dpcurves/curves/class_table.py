@@ -208,10 +208,8 @@ class BandedReading(TableReading):
 
         The ends are for these records, or, with `population`, for the population.
         """
-        columns = dict(self._columns())
-        for name, ends in zip(
-            self.BANDED, () if level is None else self.band(level, population=population), strict=False
-        ):
+        columns, bands = dict(self._columns()), () if level is None else self.band(level, population=population)
+        for name, ends in zip(self.BANDED, bands, strict=False):
             columns |= dict(zip((f"{name}_lower", f"{name}_upper"), ends, strict=True))
         return display.to_frame(columns)
 

@@ -136,18 +136,8 @@ class Drift(Joined):
     ) -> Axes:
         """Draw each statistic, over its threshold, window by window: what lies above 1 is an alarm."""
         names, at = list(self.windows), np.arange(len(self.windows), dtype=np.float64)
-        curves = {
-            word: (
-                at,
-                np.array(
-                    [
-                        self.shifts[window, word].value / max(self.shifts[window, word].threshold, 1e-12)
-                        for window in names
-                    ]
-                ),
-            )
-            for word in self.STATISTICS
-        }
+        over = {place: each.value / max(each.threshold, 1e-12) for place, each in self.shifts.items()}
+        curves = {word: (at, np.array([over[window, word] for window in names])) for word in self.STATISTICS}
         curves["threshold"] = (at, np.ones(len(at)))
         words = "window", f"over the threshold of {self.alarms:.1%} false alarms"
         with display.styled(style, ax):

@@ -229,14 +229,12 @@ class Contingency(Covered):
     def labelled(
         self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
     ) -> Contingency:
-        both = [
-            Categories(
-                columns.get(each.column, each.column),
-                tuple((categories or {}).get(each.column, {}).get(str(value), value) for value in each.values),
-            )
-            for each in (self.rows, self.columns)
-        ]
-        return replace(self, rows=both[0], columns=both[1])
+        def worded(axis: Categories) -> Categories:
+            words = (categories or {}).get(axis.column, {})
+            named = tuple(words.get(str(value), value) for value in axis.values)
+            return Categories(columns.get(axis.column, axis.column), named)
+
+        return replace(self, rows=worded(self.rows), columns=worded(self.columns))
 
     def _columns(self) -> dict[str, Any]:
         rows, columns = np.indices(self.count.shape).reshape(2, -1)

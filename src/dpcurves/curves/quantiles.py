@@ -91,13 +91,8 @@ class Quantiles(Covered):
         return len(self.curve.x)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        places: Any = {
-            "label": self.curve.label,
-            "cells": self.cells,
-            "weighted": self.WEIGHTED,
-            "edges": getattr(self.curve, "x", ()),
-        }
-        return display.draw_quantiles(self.p, self.x, shades=shades, **places, **how)
+        drawn = {"label": self.curve.label, "edges": getattr(self.curve, "x", ()), "weighted": self.WEIGHTED, **how}
+        return display.draw_quantiles(self.p, self.x, cells=self.cells, shades=shades, **drawn)  # type: ignore[arg-type]
 
     def _columns(self) -> dict[str, FloatArray]:
         lower, upper = self.cells.T

@@ -452,9 +452,8 @@ def draw_contingency(
         grow(ax, size)
     picture, shares, counts = Picture(size, privacy, ax=ax), np.asarray(share, dtype=float), np.asarray(count, float)
     ax, darkest = picture.ax, float(np.nanmax(np.append(shares, 1e-9)))
-    lightest = max(
-        2 * float(np.nanmin(np.append(shares, darkest))) - darkest, 0.0
-    )  # of like shares differences are seen
+    # Of like shares differences are seen.
+    lightest = max(2 * float(np.nanmin(np.append(shares, darkest))) - darkest, 0.0)
     lightest = lightest if lightest < darkest else 0.0
     drawn = ax.imshow(shares, cmap=shades_of(picture.ax), vmin=lightest, vmax=darkest, aspect="auto")
     bar = ax.figure.colorbar(drawn, ax=ax, label="share of the row")
