@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from dpcurves.data import Grid
-from dpcurves.records.engines.engine import edge_above, formula_of
+from dpcurves.records.engines.engine import formula_of
+from dpcurves_engines.slots import edge_above
 
 
 def guess(grid: Grid, double: Callable[[float], str]) -> str:

@@ -41,13 +41,13 @@ from dpcurves.curves import CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis
 from dpcurves.laws import IntervalSums, PathSums
 from dpcurves.ledger import Ledger, QuestionBudget
-from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.queries import CountQuery, PrefixQuery, Read
 from dpcurves_parties.crypto import PortableEngine, engine_of_task
 from dpcurves_parties.serving.channel import Channel
 from dpcurves_parties.serving.identity import Identity
+from dpcurves_parties.serving.noise_key import NoiseKey
 from dpcurves_parties.serving.task_document import Role, Ticket, found, hash_of
 from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of, close
 from dpcurves_parties.serving.two_servers.report_set import (

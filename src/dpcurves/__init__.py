@@ -136,7 +136,6 @@ def __dir__() -> list[str]:
 
 
 def _names() -> list[str]:
-    """The public names."""
     from .fields import packages
 
     rooms = (*(import_module(f".{room}", __name__) for room in _WHOLE), *packages())

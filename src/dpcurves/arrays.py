@@ -11,15 +11,9 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-# Names of array types.
-
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-
-
-# Loops as machine code where numba is installed, and as they are written where it is not.
 
 
 P = ParamSpec("P")

@@ -157,9 +157,6 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     return [folder / name for name in sorted(files)]
 
 
-# The privacy of results, in words.
-
-
 def plain_words(results: Mapping[str, Released]) -> str:
     """The privacy of results in plain words: each with what it means, and an upper bound of all losses together."""
     parts = ["Privacy of these results"]

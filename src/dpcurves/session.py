@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from .records import Records
 
 
-# Planning a question without data, and asking it: what each turn costs, and under which request it is charged.
-
-
 Curve = TypeVar("Curve")
 
 
@@ -307,9 +304,6 @@ def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
     if Currency.of(loss).limit(loss).billionths > LARGEST_AMOUNT:
         raise Refused("loss", "no budget is above 1e9, and this is")
     return loss
-
-
-# A session: from a question to a plan, a charge to the ledger, a release and a curve.
 
 
 IN_DATES = UnboundedCdfQuestion, UnboundedQuantilesQuestion, UnboundedHistogramQuestion
@@ -603,7 +597,6 @@ class Session:
         return self._of_source(self._converse(question, grant, self._promised(None)))
 
     def _of_source(self, curve: Curve) -> Curve:
-        """The result with the declared name and version of its data, if there is one."""
         of_source: Callable[[str], Curve] | None = getattr(curve, "of_source", None)
         return curve if self._source is None or of_source is None else of_source(self._source)
 

@@ -180,23 +180,25 @@ def named(label: str | None, values: Any, otherwise: str = "value") -> dict[str,
     return {label: column(values, "values")}
 
 
-def called(values: Mapping[str, Any]) -> tuple[str, str]:
-    """The names of two columns: those of two series with different names, or else their arguments."""
-    (one, first), (other, second) = values.items()
-    names = name_of(first, one), name_of(second, other)
-    return names if names[0] != names[1] else (one, other)
-
-
-def pair(one: Any, other: Any, arguments: tuple[str, str], called: tuple[str, str] | None = None) -> dict[str, Any]:
-    """Make a table of two columns, which are called as their arguments unless said.
+def pair(labels: Sequence[str] | None = None, /, **columns: Values) -> tuple[tuple[str, str], dict[str, Any]]:
+    """Name two columns as labels say, or as two series with different names, or as their arguments; and make a table.
 
     Raises:
-        ValueError: one of them is no column, or they are of different lengths.
+        ValueError: labels are not two different texts, one of them is no column, or they are of different lengths.
     """
-    first, second = column(one, arguments[0]), column(other, arguments[1])
-    if len(first) != len(second):
-        raise Refused(", ".join(arguments), "the same number of records is needed")
-    return dict(zip(called or arguments, (first, second), strict=True))
+    (one, first), (other, second) = columns.items()
+    names = name_of(first, one), name_of(second, other)
+    if labels is not None:
+        given = several("labels", labels, "a pair of texts")
+        if len(given) != 2 or given[0] == given[1]:
+            raise Refused("labels", "two different texts are needed")
+        names = given[0], given[1]
+    elif names[0] == names[1]:
+        names = one, other
+    found = column(first, one), column(second, other)
+    if len(found[0]) != len(found[1]):
+        raise Refused(", ".join(columns), "the same number of records is needed")
+    return names, dict(zip(names, found, strict=True))
 
 
 def weighed(
@@ -231,13 +233,6 @@ def along_grid(grid: Grid | None, hint: Hint | None) -> Grid:
     return grid
 
 
-def _two(labels: Sequence[str]) -> tuple[str, str]:
-    names = several("labels", labels, "a pair of texts")
-    if len(names) != 2 or names[0] == names[1]:
-        raise Refused("labels", "two different texts are needed")
-    return names[0], names[1]
-
-
 def between(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: Any) -> Question[Summary]:
     """The question of this kind for values between these bounds, or between such as a part of the loss looks for."""
     if bounds == "auto":
@@ -267,9 +262,6 @@ def known_unit(unit: float | Auto) -> float:
     from .curves.bounds import SMALLEST_UNIT
 
     return SMALLEST_UNIT if unit == "auto" else unit
-
-
-# The questions.
 
 
 __all__ = [
@@ -432,9 +424,9 @@ def roc_curve(
     >>> roc.auc > 0.9
     True
     """
-    names = called({"y_true": y_true, "y_score": y_score})
+    names, table = pair(y_true=y_true, y_score=y_score)
     question = curves.RocQuestion(*names, grid, pos_label, neg_label, cuts=cuts)
-    return asked(question, pair(y_true, y_score, ("y_true", "y_score"), names), **paid)
+    return asked(question, table, **paid)
 
 
 @in_one_call
@@ -462,11 +454,11 @@ def scores(
     >>> found.value("auc") > 0.9, found.confusion(0.5).rates["recall"] > 0.9
     (True, True)
     """
-    names = called({"y_true": y_true, "y_score": y_score})
+    names, table = pair(y_true=y_true, y_score=y_score)
     question: Question[Any] = curves.UnboundedScoresQuestion(*names, None, pos_label, neg_label)
     if (cells := known_grid(grid)) is not None:
         question = curves.ScoresQuestion(*names, cells, None, pos_label, neg_label)
-    found: Scores = asked(question, pair(y_true, y_score, ("y_true", "y_score"), names), **paid)
+    found: Scores = asked(question, table, **paid)
     return found
 
 
@@ -495,9 +487,9 @@ def calibration_curve(
     >>> bool(curve.prob_true[0] < curve.prob_true[-1])
     True
     """
-    names = called({"y_true": y_true, "y_prob": y_prob})
+    names, table = pair(y_true=y_true, y_prob=y_prob)
     question = curves.CalibrationQuestion(*names, groups, grid, pos_label, neg_label)
-    return asked(question, pair(y_true, y_prob, ("y_true", "y_prob"), names), **paid)
+    return asked(question, table, **paid)
 
 
 @in_one_call
@@ -525,9 +517,9 @@ def hosmer_lemeshow(
     >>> test.p_value < 0.05
     True
     """
-    names = called({"y_true": y_true, "y_prob": y_prob})
+    names, table = pair(y_true=y_true, y_prob=y_prob)
     question = curves.HosmerLemeshowQuestion(*names, groups, grid, pos_label, neg_label)
-    return asked(question, pair(y_true, y_prob, ("y_true", "y_prob"), names), **paid)
+    return asked(question, table, **paid)
 
 
 @in_one_call
@@ -558,9 +550,9 @@ def binned_residuals(
     >>> bool(found.outside > 0)
     True
     """
-    names = called({"y_true": y_true, "y_score": y_score})
+    names, table = pair(y_true=y_true, y_score=y_score)
     question = curves.BinnedResidualsQuestion(*names, model, bins, grid=grid, pos_label=pos_label, neg_label=neg_label)
-    return asked(question, pair(y_true, y_score, ("y_true", "y_score"), names), **paid)
+    return asked(question, table, **paid)
 
 
 @in_one_call
@@ -593,7 +585,7 @@ def residual_plot(
     >>> found.outside < 0.05
     True
     """
-    columns = pair(predicted, residual, ("predicted", "residual"))
+    _, columns = pair(("predicted", "residual"), predicted=predicted, residual=residual)
     question = curves.ResidualPlotQuestion(
         "predicted", "residual", known_unit(unit_predicted), known_unit(unit_residual), coverage, model, cells
     )
@@ -675,9 +667,8 @@ def contingency(
     >>> found.p_value < 0.01
     True
     """
-    names = called({"rows": rows, "columns": columns}) if labels is None else _two(labels)
-    table = pair(rows, columns, ("rows", "columns"), names)
-    declared = Categories(names[0], tuple(row_categories)), Categories(names[1], tuple(column_categories))
+    names, table = pair(labels, rows=rows, columns=columns)
+    declared = map(Categories, names, (tuple(row_categories), tuple(column_categories)))
     return asked(curves.ContingencyQuestion(*declared), table, **paid)
 
 
@@ -699,8 +690,8 @@ def histogram2d(
     >>> bool(abs(found.count[:32, :32].sum() - 5000) < 500)
     True
     """
-    names = called({"x": x, "y": y}) if labels is None else _two(labels)
-    return asked(curves.Histogram2DQuestion(*names, x_grid, y_grid), pair(x, y, ("x", "y"), names), **paid)
+    names, table = pair(labels, x=x, y=y)
+    return asked(curves.Histogram2DQuestion(*names, x_grid, y_grid), table, **paid)
 
 
 @in_one_call

@@ -197,14 +197,12 @@ def _text(name: str, given: object) -> str:
 
 
 def _words(name: str, given: object) -> dict[str, str]:
-    """Words by names."""
     if not isinstance(given, Mapping) or not all(isinstance(each, str) and each for each in given.values()):
         raise Refused(name, "a table of names and their words is needed")
     return {str(key): str(word) for key, word in given.items()}
 
 
 def _amount(loss: PrivacyLoss) -> Fraction:
-    """Billionths of epsilon, or of rho."""
     return (loss.rho if loss.epsilon is None else loss.epsilon) * BILLION
 
 

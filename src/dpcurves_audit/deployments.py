@@ -26,10 +26,10 @@ from dpcurves.conversation import ALL, Plan
 from dpcurves.curves.result import CurveWarning
 from dpcurves.data import Axis, Categories
 from dpcurves.ledger import Account, Ledger, QuestionBudget
-from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.queries import CountQuery, PrefixQuery, Read
+from dpcurves_parties.serving.noise_key import NoiseKey
 
 from . import family as families
 from .door import Door, KilledDoor, OneDoor, Publish, as_csv

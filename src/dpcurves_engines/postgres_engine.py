@@ -17,22 +17,15 @@ from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.queries.query import LONGEST_NAME
-from dpcurves.records.engines.conformance import DECIMALS, Checked, findings, require_proof
 from dpcurves.records.engines.duckdb import DuckEngine, name_in_bytes, subsets_of
-from dpcurves.records.engines.engine import (
-    BoundAxis,
-    CountingEngine,
-    EngineTable,
-    Pieces,
-    grid_of,
-    size_of,
-    units_by_size,
-)
+from dpcurves.records.engines.engine import BoundAxis, CountingEngine, EngineTable, grid_of, size_of
 from dpcurves.records.source import LONGEST_TEXT, ArrowSource, Column, Kind, column_of, place_of, wide_numbers
 
 from . import postgres_sql as sql
+from .conformance import DECIMALS, Checked, findings, require_proof
 from .postgres_link import FAILED, Link, require_no_log, require_room
 from .postgres_sql import BOOLEAN, FLOATING, NUMERIC, WHOLE, Statement, Table, Typed, require_unit
+from .slots import Pieces, units_by_size
 
 # A table or view of PostgreSQL, named: how it is opened, and rows that are read over the connection. SENSITIVE.
 

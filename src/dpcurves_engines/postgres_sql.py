@@ -10,19 +10,11 @@ from dpcurves.arguments import Refused
 from dpcurves.data.axis import Axis, Category, FoundCategories
 from dpcurves.data.grid import Grid, Outside
 from dpcurves.records.engines.duckdb import pads
-from dpcurves.records.engines.engine import (
-    BoundAxis,
-    Buckets,
-    Offsets,
-    buckets_of,
-    edge_above,
-    keys_of,
-    texts_and_numbers,
-    thresholds_of,
-)
+from dpcurves.records.engines.engine import BoundAxis, keys_of, texts_and_numbers
 from dpcurves.records.source import LONGEST_TEXT, Column, Kind
 
 from .postgres_link import Doubles, Link
+from .slots import Buckets, Offsets, buckets_of, edge_above, thresholds_of
 
 # PostgreSQL types, and the SQL that reads their columns. Total: no value of a row makes it fail.
 BOOLEAN, NUMERIC = 16, 1700

@@ -20,12 +20,13 @@ from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.queries.query import LONGEST_NAME
-from dpcurves.records.engines.conformance import Checked, findings, require_proof
 from dpcurves.records.engines.duckdb import name_in_bytes, pads, subsets_of
-from dpcurves.records.engines.engine import BoundAxis, Offsets, Pieces, grid_of, size_of, thresholds_of, units_by_size
+from dpcurves.records.engines.engine import BoundAxis, grid_of, size_of
 from dpcurves.records.source import Column, Kind, hidden, place_of
 
 from . import spark_batches, spark_sql
+from .conformance import Checked, findings, require_proof
+from .slots import Offsets, Pieces, thresholds_of, units_by_size
 
 # The connection to Spark Connect at a URL: encrypted off this machine, of its own, and given up in a bounded time.
 SECONDS_TO_CONNECT = 20

@@ -10,16 +10,10 @@ import numpy as np
 from dpcurves.arrays import FloatArray
 from dpcurves.data.axis import Axis, FoundCategories
 from dpcurves.data.grid import Grid, Outside
-from dpcurves.records.engines.engine import (
-    BoundAxis,
-    Formula,
-    clipped_formula_of,
-    edge_above,
-    keys_of,
-    texts_and_numbers,
-    thresholds_of,
-)
+from dpcurves.records.engines.engine import BoundAxis, Formula, keys_of, texts_and_numbers
 from dpcurves.records.source import LONGEST_TEXT, Column, Kind
+
+from .slots import clipped_formula_of, edge_above, thresholds_of
 
 NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
 TIMES = {"date", "timestamp", "timestamp_ntz"}

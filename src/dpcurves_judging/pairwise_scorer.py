@@ -21,10 +21,10 @@ from dpcurves.curves.result import notes_on_classes
 from dpcurves.data import Axis, Grid
 from dpcurves.data.axis import Category
 from dpcurves.models import Power, Ranged, Scorecard, Term
-from dpcurves.models.folds import MOST_FOLDS, Folds, HeldOut
 from dpcurves.queries import SumQuery
 
 from .counted_numbers import CountedNumbers, Statistic, Tables, ratio
+from .folds import MOST_FOLDS, Folds, HeldOut
 
 MOST_FEATURES = 16
 SCORES = Grid(-3, 3, cells=32)

@@ -104,6 +104,7 @@ class GroupRates(ScoresByCategory):
     """
 
     TITLE = "Rates by {column}"
+    MARK = "threshold"
     SIZE = (6.8, 6.0)
 
     def __init__(self, columns: str | Sequence[str], curves: Mapping[Key, Scores], threshold: float = 0.5) -> None:
@@ -211,8 +212,7 @@ class GroupRates(ScoresByCategory):
         return display.to_frame(columns)
 
     def _measured_at(self, number: str, level: float, *, population: bool) -> list[Measured]:
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         if number in RATES:
             rates = self._once((level, population), None, lambda: self._rates_at(level, population=population))
             return [each[number] for each in rates]
@@ -249,11 +249,6 @@ class GroupRates(ScoresByCategory):
         return {**super()._question(), "threshold": self.threshold}
 
     @classmethod
-    def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Tell whether a document of scores by category also names a threshold."""
-        return super().wrote(stored) and "threshold" in stored["evidence"]["question"]
-
-    @classmethod
     def _read(cls, opened: display.Opened, kind: type[Any] | None) -> Self:
         found = super()._read(opened, kind)
         return cls(found.columns, dict(found), float(opened.question["threshold"]))
@@ -267,6 +262,8 @@ class CurvesAtOnce(ByCategory[Covered]):
 
     Formal guarantees: as for `ByCategory`.
     """
+
+    MARK = "at_once"
 
     def plot(
         self,
@@ -295,11 +292,6 @@ class CurvesAtOnce(ByCategory[Covered]):
 
     def _question(self) -> Mapping[str, object]:
         return {**super()._question(), "at_once": True}
-
-    @classmethod
-    def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Tell whether a document of curves by category says that their bands hold at once."""
-        return super().wrote(stored) and "at_once" in stored["evidence"]["question"]
 
 
 def group_rates(scores: ScoresByCategory, threshold: float = 0.5) -> GroupRates:

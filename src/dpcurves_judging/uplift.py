@@ -82,8 +82,7 @@ class Uplift(CountedNumbers):
         level, read = chance("level", level), CURVES.get(curve)
         if read is None:
             raise Refused("curve", f"one of {', '.join(CURVES)} is needed, got {shown(curve)}")
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         likely, moved = self._likely[0], self._likely[0] + self._noise[0]
         off = read(_above(moved + self._sampled[0] if population else moved)) - read(_above(likely))
         error, found, told = simultaneous_errors([off], level), read(_above(self._unbiased[0])), read(_above(likely))

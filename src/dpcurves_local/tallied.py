@@ -14,8 +14,10 @@ from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.codec import STORED
 from dpcurves.laws.interval_sums import IntervalSums, Tier
-from dpcurves.laws.law import VALUES_AT_ONCE, Answered, Family, Noise, NoisySums, Part, over
+from dpcurves.laws.law import VALUES_AT_ONCE, Family, Noise, NoisySums, Part, over
 from dpcurves.queries.query import Places, laid_out
+
+from .reported_pairs import Reported
 
 # The law of randomised reports about one tiling: public chances of the answers that a report supports.
 MOST_REPORTS = 2**50
@@ -90,11 +92,11 @@ class Responses:
             variance = variance - two - 2 * share * more
         return variance / gain**2
 
-    def answered(self, tallies: FloatArray) -> Answered:
-        """The counts of all answers that tallies of support tell."""
+    def answered(self, tallies: FloatArray) -> Reported:
+        """The answers that tallies of support tell: their covariance is that of `scatter`, with the same proof."""
         counts = (tallies - self.offset) / float(self.gain)
         common, with_own = (float(self.scatter(share, together=True)) for share in (0.0, 1.0))
-        return Answered(counts + (self.reports - counts.sum()) / len(counts), common, with_own - common)
+        return Reported(counts + (self.reports - counts.sum()) / len(counts), self.reports, common, with_own - common)
 
 
 @lru_cache(maxsize=256)  # a pure function of public chances
@@ -460,7 +462,7 @@ class Tallied(NoisySums):
         """The noise by source if debiased counts were independent; see `nested`."""
         return self.nested.noise_by_source(self._known)
 
-    def answered(self, values: Sequence[int]) -> Answered | None:
+    def answered(self, values: Sequence[int]) -> Reported | None:
         """The answers, where all reported about one level, whose intervals are the cells of one row, and may have been
         missing.
         """

@@ -20,7 +20,6 @@ from dpcurves.conversation import Plan, Release, Step, UnsupportedQuery
 from dpcurves.curves.pair_mean import ROUNDED
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.inference.reported_pairs import Reported
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
@@ -71,8 +70,8 @@ def expected_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss)
     """The root of the squares of noise, that of sampling with it, and of what cells leave open, of even values."""
     cells, on_cells = grid.cells, Midpoint(kernel)(grid.edges)
     way = choose_randomiser(cells + 1, epsilon_of(loss))
-    _, common, own = Responses(range(cells), people, way.NAME, *way.support).answered(np.zeros(cells + 1))
-    told = Reported(np.append(np.full(cells, people / cells), 0.0), people, common, own)
+    told = Responses(range(cells), people, way.NAME, *way.support).answered(np.zeros(cells + 1))
+    told = replace(told, counts=np.append(np.full(cells, people / cells), 0.0))
     noise = told.centred(on_cells.mean, told.mean(on_cells.mean)).deviation(population=True) / told.pairs
     return hypot(noise, float(on_cells.reach.mean()))
 

@@ -24,7 +24,6 @@ from dpcurves.conversation import (
     Groups,
     Plan,
     Prefixes,
-    Range,
     Release,
     Setting,
     Shares,
@@ -40,7 +39,6 @@ from dpcurves.mechanisms.auto import LINEAR
 from dpcurves.mechanisms.base import Lazy
 from dpcurves.mechanisms.lazy_tree import LazyTree
 from dpcurves.mechanisms.linear import exact_sums
-from dpcurves.noise import shares
 from dpcurves.noise.randomness import Memory, Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from dpcurves.queries import CountQuery, PartitionQuery, PrefixQuery, Query, RegionQuery, SumQuery
@@ -51,6 +49,7 @@ from dpcurves.strategies.choice import counted
 from dpcurves.strategies.ranks import SUMS_AFTER_A_LOOK, all_cells, looked, measured, quantiles_of, require_cuttable
 from dpcurves.trust.base import Answer, require
 
+from . import shares
 from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Messages, Roster, Turn, receipt_of, total
 
 RING = 2**64
@@ -205,7 +204,7 @@ class SecureSum:
             return counted(workload, setting)  # type: ignore[return-value]
         if isinstance(workload, Groups):
             return groups_from_a_look(workload, setting)  # type: ignore[return-value]
-        adaptive = isinstance(workload, Anywhere | Range | Cells | Prefixes | Table)
+        adaptive = isinstance(workload, Anywhere | Cells | Prefixes | Table)
         return (adaptively if adaptive else at_once)(workload, setting)
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:

@@ -41,7 +41,8 @@ def survival(
     >>> bool(abs(curve.y[3] - 0.5) < 0.05)
     True
     """
-    table, weights = weighed(pair(time, event, ("time", "event")), weight, weight_cap)
+    _, columns = pair(("time", "event"), time=time, event=event)
+    table, weights = weighed(columns, weight, weight_cap)
     question: Question[Any] = UnboundedSurvivalQuestion("time", "event", came=came, censored=censored)
     cells = known_grid(grid)
     if weights:

@@ -133,6 +133,7 @@ class SurvivalModel(Covered):
 
     KIND = "survival-model"
     TITLE = "Predicted events before {horizon:g}"
+    COVERS = EACH
     IN_SHORT = "AUC {auc.value:.3f} at {horizon:g}"
     COLUMNS = ("lower", "predicted", "observed", "records")
     SIZE = display.SQUARE
@@ -261,9 +262,6 @@ class SurvivalModel(Covered):
         shares = np.arange(1, self.groups) / self.groups
         cuts = np.searchsorted(below / max(float(below[-1]), 1.0), shares, side="left") + 1
         return np.unique(np.append(0, cuts[cuts < len(below)]))
-
-    def _covers(self) -> str:
-        return EACH
 
     def _arrays(self) -> Mapping[str, object]:
         return {**self._columns(), "auc": self.auc.value, "brier": self.brier.value}

@@ -497,6 +497,8 @@ class SurvivalNumbers(Joined):
     """
 
     TITLE = "Numbers of survival"
+    COVERS = EACH
+    MARK = "until"
     SIZE = (7.4, 4.6)
 
     def __init__(
@@ -570,9 +572,6 @@ class SurvivalNumbers(Joined):
         """
         return np.array([each.interval(level, population=population) for each in self.estimates.values()])
 
-    def _covers(self) -> str:
-        return EACH
-
     def _columns(self) -> dict[str, Any]:
         return {
             "group": [whose for whose, _ in self.estimates], "number": [words for _, words in self.estimates],
@@ -588,11 +587,6 @@ class SurvivalNumbers(Joined):
 
     def _question(self) -> Mapping[str, object]:
         return {"until": self.until, "at": list(self.at), "since": self.since}
-
-    @classmethod
-    def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Tell whether a document says at which times curves are read."""
-        return "until" in stored["evidence"]["question"]
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> SurvivalNumbers:

@@ -599,8 +599,7 @@ class IntervalCensored(Covered):
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         tied = self.grid.values is not None
         bands = [self._masses(population=population, early=early).band(level) for early in ({False, not tied})]
         lower, upper = np.minimum.reduce([band[0] for band in bands]), np.maximum.reduce([band[1] for band in bands])

@@ -13,8 +13,8 @@ from tally import Share
 
 import dpcurves as dp
 from dpcurves.models import predictor_of
-from dpcurves.models.folds import Folds, HeldOut
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_judging.folds import Folds, HeldOut
 from dpcurves_judging.pairwise_scorer import SCORES
 
 HUGE, ONE = PrivacyLoss.pure(10**12), PrivacyLoss.pure(1)

@@ -13,11 +13,11 @@ from by_hand import answer, both
 import dpcurves as dp
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import Release
-from dpcurves.inference.reported_pairs import Reported
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.noise import Randomness
 from dpcurves.session import pay_and_converse
 from dpcurves_local import Collection, Task
+from dpcurves_local.reported_pairs import Reported
 from dpcurves_local.responses import RANDOMISERS, Randomiser
 from dpcurves_local.responses.randomiser import Reports
 from dpcurves_local.tallied import Responses
@@ -34,8 +34,7 @@ def by_pairs(kernel: FloatArray, cells: IntArray) -> float:
 
 def reported(way: Randomiser, reports: Reports) -> Reported:
     law = Responses(range(5), len(reports), way.NAME, *way.support)
-    counts, common, own = law.answered(way.tally(reports).astype(np.float64))
-    return Reported(counts, len(reports), common, own)
+    return law.answered(way.tally(reports).astype(np.float64))
 
 
 @pytest.mark.parametrize("kind", RANDOMISERS, ids=lambda kind: kind.NAME)

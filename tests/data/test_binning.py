@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from dpcurves.data import Grid, Outside
 from dpcurves.records.engines.duckdb import category_slot, double, grid_slot, slot_type
-from dpcurves.records.engines.engine import clipped_formula_of, formula_of, in_numbers
+from dpcurves.records.engines.engine import formula_of, in_numbers
+from dpcurves_engines.slots import clipped_formula_of
 
 CONNECTION = duckdb.connect()
 

@@ -17,7 +17,7 @@ from dpcurves.data import Categories, Grid, Outside
 from dpcurves.data.axis import Axis
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import Records, open_records
-from dpcurves.records.engines.conformance import numbers_for
+from dpcurves_engines.conformance import numbers_for
 
 Load = Callable[[Mapping[str, pa.Array]], Any]
 KEY = b"a key of the data set"

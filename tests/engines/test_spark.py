@@ -16,7 +16,7 @@ from dpcurves.data import Grid
 from dpcurves.data.axis import Axis
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import open_records
-from dpcurves.records.engines.conformance import findings
+from dpcurves_engines.conformance import findings
 
 pytest.importorskip("pysail")
 AGE = Axis("age", Grid(0, 100, cells=4))

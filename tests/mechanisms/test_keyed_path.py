@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpcurves.laws import Family, Noise, PathSums
-from dpcurves.mechanisms.lazy_tree import FORMAT, NoiseKey, noise_name
+from dpcurves_parties.serving.noise_key import FORMAT, NoiseKey, noise_name
 
 LAW = PathSums(6, (), 4, Noise(Family.LAPLACE, Fraction(3)), None)
 AT = tuple(range(7))

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from dpcurves.codec import STORED
 from dpcurves.laws import Family, Noise
 from dpcurves.laws.law import draw
-from dpcurves.noise import Randomness, discrete_gaussian, shares
-from dpcurves.noise.shares import PolyaBlocks, gaussian_overhead, gaussian_parameter, sample, settled
+from dpcurves.noise import Randomness, discrete_gaussian
+from dpcurves_sites import shares
+from dpcurves_sites.shares import PolyaBlocks, gaussian_overhead, gaussian_parameter, sample, settled
 
 HONEST = [(m, c) for m in range(2, 6) for c in range(m)]
 """Numbers of parties, and of those that collude."""

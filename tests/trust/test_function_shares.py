@@ -18,7 +18,6 @@ from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Tier
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.mechanisms import LazyTree
 from dpcurves.mechanisms.auto import LINEAR
-from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
@@ -26,6 +25,7 @@ from dpcurves.queries import CountQuery, Hint, PrefixQuery, Read, SumQuery
 from dpcurves.records import open_records
 from dpcurves.trust import Central, Curator
 from dpcurves_parties.crypto import PortableEngine, engine_of_task
+from dpcurves_parties.serving.noise_key import NoiseKey
 from dpcurves_parties.shares.function_shares import RING, FunctionShares, collect, masked
 from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 

@@ -13,10 +13,10 @@ from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.laws import IntervalSums
 from dpcurves.ledger import Allotment, QuestionBudget
-from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Read
+from dpcurves_parties.serving.noise_key import NoiseKey
 from dpcurves_parties.shares.function_shares import RING, FunctionShares, Owners, collect, masked, thresholds
 from dpcurves_parties.shares.histogram_reports import (
     HistogramEncoding,

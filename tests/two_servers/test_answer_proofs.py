@@ -23,11 +23,11 @@ from dpcurves.curves import CdfQuestion
 from dpcurves.data import Axis
 from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Tier
 from dpcurves.ledger import Ledger
-from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.queries import PrefixQuery
 from dpcurves_parties.crypto import PortableEngine
+from dpcurves_parties.serving.noise_key import NoiseKey
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares import ProtocolAborted
 from dpcurves_parties.shares import answer_proofs as proofs

@@ -17,13 +17,13 @@ from kills import killed
 from dpcurves.arguments import NotInstalled
 from dpcurves.curves import CdfQuestion
 from dpcurves.data import Grid
-from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
 from dpcurves_parties.crypto import engine_of_task
 from dpcurves_parties.serving import workers
 from dpcurves_parties.serving.blobs import Blobs
 from dpcurves_parties.serving.group_commit import GroupCommit
 from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.noise_key import NoiseKey
 from dpcurves_parties.serving.workers import Dask, Here, Processes, Workers, workers_at
 from dpcurves_parties.shares.function_shares import Owners
 from dpcurves_parties.shares.jobs import CheckedJobs, Cutting, Form, Jobs, ReportJobs

@@ -848,7 +848,7 @@ def test_a_release_that_draws_other_noise_answers_nothing_more(
 
     first = half()
     assert half() == first
-    monkeypatch.setattr("dpcurves.mechanisms.lazy_tree.FORMAT", 2)
+    monkeypatch.setattr("dpcurves_parties.serving.noise_key.FORMAT", 2)
     with pytest.raises(
         ProtocolAborted, match=r"^noise: server 0 has lost the key that it committed to .*, or is of an"
     ):

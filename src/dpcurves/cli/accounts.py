@@ -17,9 +17,6 @@ from .terminal import Misuse, named, say, terminal
 if TYPE_CHECKING:
     from ..ledger import Account, Ledger, Statement
 
-# Selection of the ledger and of the account in it that a command charges.
-
-
 SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:")
 BESIDE = ("", ".key", "-wal", "-shm", "-journal", "-line")
 CREATE = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP --adjacency KIND"
@@ -91,9 +88,6 @@ def require_kept(promise: Promise, account: Account) -> None:
         raise Misuse(error.argument, error.rule) from None
 
 
-# Commands that set and show the allowances of projects and analysts within an account's cap.
-
-
 Url = Annotated[str, Argument(metavar="URL", help="sqlite:///budget.db, or postgresql+psycopg://user@host/database.")]
 OneOfSeveral = Annotated[str | None, Option(help=ACCOUNT, metavar="NAME")]
 
@@ -146,9 +140,6 @@ def show_allowances(*, url: Url, dataset: OneOfSeveral = None) -> None:
 
 
 ALLOWANCE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"set": allow, "show": show_allowances})
-
-
-# Commands for accounts of privacy loss: create, show, verify, and print the head of the hash chain.
 
 
 def create(

@@ -209,7 +209,6 @@ class OneCommand(TyperCommand):
 
 
 def _example_of(parameter: Any) -> str:
-    """A parameter as it would be typed, with what stands for its value."""
     value = str(parameter.metavar or parameter.name.upper())
     return value if parameter.param_type_name == "argument" else f"{parameter.opts[-1]} {value}"
 
@@ -229,9 +228,6 @@ def _show_help(ctx: Any, param: object, value: bool) -> None:
 def _stopped(error: Exception) -> BaseException:
     """KeyboardInterrupt in place of the exception that an interrupted engine raised instead."""
     return type(error)(KeyboardInterrupt(), error.request) if isinstance(error, Kept) else KeyboardInterrupt()
-
-
-# Typer application with all commands and groups of commands.
 
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}

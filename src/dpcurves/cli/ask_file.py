@@ -126,9 +126,6 @@ def _show(question: object, curve: Any, view: View[Any], output: Output) -> None
     say(screen, footer(curve.privacy))
 
 
-# Asking one question of one table: its options are checked, its privacy loss is charged, its answer is delivered.
-
-
 @dataclass(frozen=True)
 class Terms:
     """Terms of a question to a table: the data source, the privacy loss, the guarantee, and the account that pays."""

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     )
     from ..histograms import TableEstimator
 
-# Distribution functions, quantiles and histograms.
-
-
 MOST_BARS = 40
 SIDE_BY_SIDE = 6
 QUARTILES = (0.25, 0.5, 0.75)
@@ -241,9 +238,6 @@ def _joined(curve: Histogram, at: NDArray[Any]) -> str:
     return "" if len(at) > len(curve.count) else f"; {len(curve.count):,} cells, neighbours added up"
 
 
-# Histograms of two columns together.
-
-
 SHOWN = 8
 """Most columns and rows of the terminal's table: with more cells, neighbouring ones are merged."""
 
@@ -289,9 +283,6 @@ class Histogram2DView(PlainView):
         columns: dict[str, ArrayLike] = {curve.labels[0]: [f"{left:g} to {right:g}" for left, right in pairwise(x)]}
         columns |= {f"{low:g} to {high:g}": parts[:, number] for number, (low, high) in enumerate(pairwise(y))}
         return [Shown(f"records; columns: {curve.labels[1]}", columns)]
-
-
-# Private bounds of one column, or of two.
 
 
 BOTH = "give --and-column and --and-smallest together, or neither"
@@ -341,9 +332,6 @@ class BoundsView(PlainView):
         return [Shown("\n".join([*lines, ALPHA]), columns)]
 
 
-# Contingency tables of two columns of categories.
-
-
 MOST_PAIRS = 60
 
 
@@ -374,9 +362,6 @@ class ContingencyView(ResultView):
         frame = dict(curve._columns())
         shares = {name.replace("_", " "): frame.pop(name) for name in ("row_share", "column_share")}
         return [self.shown(curve, frame, head=f"{curve.test}\n", after=shares, most=MOST_PAIRS)]
-
-
-# Count, sum, mean and variance of a column.
 
 
 @dataclass(frozen=True, kw_only=True)

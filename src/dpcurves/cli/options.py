@@ -26,12 +26,7 @@ if TYPE_CHECKING:
     from ..privacy import Neighbours, PrivacyLoss, Unit
 
 
-# Option groups: dataclasses whose fields become options of a command, and parsers of option values.
-#
-# Parsers take the name of an option and the text that was typed, and raise `Misuse` where the text is of another form.
-
-
-# Parsers of option values: numbers, choices, labels and lists of them.
+# Parsers of option values take the option's name and the text typed, and raise `Misuse` where it is of another form.
 
 
 Choice = TypeVar("Choice")
@@ -331,8 +326,6 @@ NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are d
 MOST_POINTS = 4000
 IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no group; leave --outside out"
 
-# Options for the privacy loss, adjacency, unit of privacy, and the ledger account that is charged.
-
 
 @dataclass(frozen=True)
 class Price:
@@ -441,9 +434,6 @@ class Payer:
     )
 
 
-# Options for the data source: a file, or a database engine that counts records in place.
-
-
 POSTGRES = ("postgresql://", "postgres://")
 SPARK = "sc://"
 ENGINES = (*POSTGRES, SPARK)
@@ -516,9 +506,6 @@ class FormedSource(SourceOptions):
         return CsvFile(file, self.delimiter, self.encoding, self.decimal, self.dates)
 
 
-# Options for the columns of categories by which records are grouped.
-
-
 @dataclass(frozen=True)
 class Split(Asked):
     """Options for a curve of each category, or of each combination of categories."""
@@ -588,9 +575,6 @@ def _made(column: str, values: tuple[Category, ...]) -> Categories:
     return Categories(column, values)
 
 
-# Parsers of values that only questions to tables take.
-
-
 def scores_of(option: str, given: str) -> str | Predictor:
     """The column of this name, or for ``@FILE`` the model in that file; a model is passed on."""
     if not isinstance(given, str) or not given.startswith(SIGN):
@@ -629,9 +613,6 @@ def one_of(room: str, kind: str, name: Callable[[Any], str]) -> Reader:
     return read
 
 
-# Options for columns.
-
-
 @dataclass(frozen=True)
 class TaskDocument:
     """Option for the file of a task document."""
@@ -656,9 +637,6 @@ class SmoothColumn(ColumnOptions):
         "Make the curve monotone by the least change of its noise, in absolute values (1) or squares (2).",
         lambda option, word: chosen(option, word, {"1": 1, "2": 2}),
     )
-
-
-# Options for grids.
 
 
 @dataclass(frozen=True)
@@ -863,9 +841,6 @@ class Thresholded(CellOptions):
     some: SomeEdges = SomeEdges()
 
 
-# Options for labels of two classes, and for scores.
-
-
 @dataclass(frozen=True)
 class TwoClasses(Asked):
     """Options for the labels of two classes, and for scores."""
@@ -901,9 +876,6 @@ class Weighing(Asked):
         if self.weight is None and self.weight_cap is not None:
             raise Misuse("weight-cap", "it caps the weights of a column: name that with --weight")
         return {} if self.weight is None else super().told(usual)
-
-
-# Groups of one option each.
 
 
 ONE_COLUMN = only(column=option("NAME", A_COLUMN))

@@ -48,9 +48,6 @@ def object_of(option: str, text: str) -> dict[str, Any]:
     return found
 
 
-# Outputs of a curve: JSON in a file or on standard output, a plot, and the terminal.
-
-
 ENDINGS = (".svg", ".png", ".pdf")
 ENDINGS_OF = MappingProxyType({"plot": ENDINGS, "xlsx": (".xlsx",), "html": (".html", ".htm")})
 OTHERS = MappingProxyType({

@@ -53,7 +53,6 @@ def compare(
 
 
 def _comparable(file: str) -> Any:
-    """The released curve of a file. Refused where it holds none of a comparable kind."""
     from ..curves.comparison import MEASURES
 
     text = text_of("curve", file)
@@ -186,7 +185,6 @@ class KeptView(ResultView):
 
 
 def _kept(files: Sequence[str]) -> dict[str, Released]:
-    """Released results of files, by the names of these."""
     from ..curves.result import curve_from_json
     from ..publication import distinct
 
@@ -232,7 +230,6 @@ def show(
 
 
 def _margin(result: Released, columns: list[str]) -> Any:
-    """The margin of a result over these columns."""
     over = getattr(result, "over", None)
     if over is None:
         raise Misuse("over", "a result by category, or a two-way table, is needed")
@@ -243,7 +240,6 @@ def _margin(result: Released, columns: list[str]) -> Any:
 
 
 def _ranked(result: Released) -> Released:
-    """The ranking of counts, sums or means by category."""
     from ..curves import SummaryByCategory, ranking
 
     if not isinstance(result, SummaryByCategory):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ..fields import of_field
 from .options import (
     AUTO,
     Asked,
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from ..curves import ResidualPlot, Scores, ScoresByCategory
     from ..data import Categories, Grid
     from ..models import Ranged
-
-# Curves and numbers read from one release of scores.
-
 
 NUMBERS = "numbers"
 OF_PROBABILITIES = ("calibration", "decision-curve")
@@ -154,13 +152,9 @@ class GroupedScoresView:
         return self.one.drawn(ByCategory(curves.columns, found), like=next(iter(found.values())))
 
     def _at_once(self, curves: ScoresByCategory) -> Any:
-        from ..fields import of_field
-
         return of_field("group_curves")(curves, AT_ONCE[self.one.show])
 
     def _rates(self, curves: ScoresByCategory) -> Any:
-        from ..fields import of_field
-
         return of_field("group_rates")(curves, self.one.threshold)
 
     def _gaps(self, curves: ScoresByCategory) -> list[Shown]:
@@ -186,9 +180,6 @@ class GroupedScoresView:
             Shown(head, columns, len(columns["number"])),
             Shown("the largest gap of two groups, with its interval", gaps),
         ]
-
-
-# Residual plots.
 
 
 SLICES = 8
@@ -227,9 +218,6 @@ class ResidualPlotView(PlainView):
         beyond = f"about {curve.outside:.1%} of the records lie beyond the bounds; the points are synthetic"
         words = f"{beyond}\nthe bounds cover {curve.covers}"
         return [Shown(words, {"predicted": middle, "share": share, "mean_residual": mean})]
-
-
-# Verification of a regression coefficient by disjoint subsets of records.
 
 
 def declared(argument: str, given: str) -> Ranged | Categories:

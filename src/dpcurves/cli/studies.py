@@ -21,7 +21,6 @@ from .terminal import Misuse, filling, filling_late, say, tell, terminal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from matplotlib.axes import Axes
     from rich.table import Table
 
     from ..conversation import Plans
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
     from ..session import Session
     from ..study import Study, StudyQuestion
     from .output import View
-
-
-# Plan commands: the privacy loss and the error of a question; no data are opened, and nothing is spent.
 
 
 EVEN = (
@@ -84,11 +80,9 @@ class MadeUp:
         """Number of records that are made up; None: as many as a released curve has, or nobody said."""
         if self.forecast is not None:
             return of.whole("forecast", self.forecast)
-        return (
-            None
-            if self.like is not None or self.plot is None or units.units is None
-            else of.whole("units", units.units)
-        )
+        if self.like is not None or self.plot is None or units.units is None:
+            return None
+        return of.whole("units", units.units)
 
     def show(self, question: Question[Any], loss: PrivacyLoss, promise: of.Promise, units: of.Units) -> None:
         """Print and draw forecast errors and half widths for each kind of records, if a forecast was asked for."""
@@ -96,6 +90,7 @@ class MadeUp:
         if records is None and self.like is None:
             return
         from ..curves.result import curve_from_json
+        from ..display import headless_axes
         from ..forecasts import forecast
         from ..forecasts.expected_errors import require_picture
 
@@ -107,15 +102,8 @@ class MadeUp:
         say(terminal(), _forecast_table(found))
         for note in found.notes:
             say(terminal(), f"note: {note}")
-        for name in Output(plot=self.plot).write_plot(partial(_picture, found)):
+        for name in Output(plot=self.plot).write_plot(lambda: found.plot(ax=headless_axes())):
             say(terminal(), f"written: {name}")
-
-
-def _picture(found: Forecast) -> Axes:
-    """The picture of a forecast without a window."""
-    from ..display import headless_axes
-
-    return found.plot(ax=headless_axes())
 
 
 @dataclass(frozen=True)

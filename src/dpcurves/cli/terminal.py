@@ -190,12 +190,7 @@ def _on_one_line(text: str) -> str:
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
 
 
-# Standard output and standard error: repair of streams, text, tables, and progress indicators.
-
-
 WIDTH_OF_A_FILE = 120
-
-# Repair of standard streams: closed ones are replaced, and characters that cannot be encoded are escaped.
 
 
 def prepare() -> None:
@@ -229,9 +224,6 @@ def silence(stream: TextIO) -> None:
         os.close(nothing)
     except (OSError, ValueError):
         return
-
-
-# Printing of text and tables on standard output and standard error.
 
 
 def terminal(*, stderr: bool = False) -> Console:
@@ -283,9 +275,6 @@ def _spoken(stream: TextIO) -> Iterator[None]:
         name = "error" if stream is sys.stderr else "output"
         trouble = "it is closed" if error.errno == errno.EBADF else error.strerror
         raise Undelivered("output", f"standard {name} could not be written ({trouble})") from None
-
-
-# Progress indicators on standard error, shown only on a terminal.
 
 
 @contextmanager

@@ -14,9 +14,6 @@ from ..data import Axis, Categories, Grid
 from ..queries import CoverageQuery, Hint, Query
 from . import Evidence, Release, Setting, Step
 
-# Conversation of a question: it states its needs, and is answered with unbiased counts and their covariance.
-
-
 Answer = TypeVar("Answer", covariant=True)
 Curve = TypeVar("Curve")
 
@@ -256,21 +253,14 @@ class Anywhere(Workload[Counted]):
 
 
 @dataclass(frozen=True, slots=True)
-class Range(Workload[Counted]):
+class Range(Anywhere):
     """A grid of cells where records lie, along a column of which no range is known. Its counts are those of the looks.
 
     Attributes:
-        column: A column of numbers.
         cells: About how many cells are wanted.
     """
 
-    column: str
     cells: int
-
-    @property
-    def axes(self) -> Axes:
-        """The sides of the table: none is known before the first turn."""
-        return ()
 
 
 class Cuts(Enum):

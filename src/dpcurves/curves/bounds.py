@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isnan, nan
@@ -214,6 +214,7 @@ class PlaneBounds(Released):
 
     KIND = "curves"
     TITLE = "Bounds"
+    MARK = "columns"
 
     across: Bounds
     upwards: Bounds
@@ -244,11 +245,6 @@ class PlaneBounds(Released):
 
     def _question(self) -> dict[str, object]:
         return {"columns": [each.label for each in self._both]}
-
-    @classmethod
-    def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Tell whether this class wrote a document: whether it names columns that have bounds."""
-        return "columns" in stored["evidence"]["question"]
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> PlaneBounds:

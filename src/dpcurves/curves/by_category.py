@@ -217,7 +217,8 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     def wrote(cls, stored: Mapping[str, Any]) -> bool:
         """Tell whether a document names the column of the categories, with curves of the kind that is needed."""
         kinds = {each["kind"] for each in stored["curves"].values()}
-        return "by" in stored["evidence"]["question"] and kinds <= ({cls.MEMBERS} if cls.MEMBERS else kinds)
+        is_of_kind = kinds <= ({cls.MEMBERS} if cls.MEMBERS else kinds)
+        return super().wrote(stored) and "by" in stored["evidence"]["question"] and is_of_kind
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Self:

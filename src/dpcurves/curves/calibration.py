@@ -97,7 +97,6 @@ class Calibration(CoveredGroups):
         return outermost(ends, np.stack([self.prob_true] * 2, axis=1))
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        """Draw the curve beside the diagonal."""
         return display.draw_calibration(self.prob_pred, self.prob_true, self.count, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
@@ -245,7 +244,6 @@ class HosmerLemeshow(CoveredGroups):
         return {"statistic": self.statistic, "p_value": self.p_value, "groups": self.rows}
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        """Draw observed positives beside expected ones."""
         return display.draw_hosmer_lemeshow(self.rows, self.statistic, self.p_value, shades=shades, **how)
 
 

@@ -283,6 +283,7 @@ class CDF(Covered):
     ARRAYS = ("x", "y")
     COVERS = "band"
     WEIGHTED: ClassVar[bool] = False
+    EVIDENCE: ClassVar[type[PrefixShares]] = PrefixShares
     ADDS = True
 
     label: str
@@ -479,8 +480,7 @@ class CDF(Covered):
         The fewer, the narrower. Up to nine are tested one by one, at a part of the error probability each; more end
         where the `band` crosses `p`, and hold for all `p` at once (`ends_at`).
         """
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         of, sure = (numbers("p", p), self.quantile_cell(p)), chance("level", level)
         few = self.prefixes.tested(*of, sure, population=population, generator=generator)
         if few is not None:
@@ -551,7 +551,7 @@ class CDF(Covered):
     def _opened(cls, opened: display.Opened) -> CDF:
         question, releases = opened.question, opened.evidence["releases"]
         grid = read_cells(question, opened.arrays["x"])
-        curve = cls.along(PrefixShares.from_json(releases, grid, question), question["label"], opened.privacy)
+        curve = cls.along(cls.EVIDENCE.from_json(releases, grid, question), question["label"], opened.privacy)
         how = question.get("smoothed")
         return curve if how is None else curve.smoothed(how["p"], how["at"])
 

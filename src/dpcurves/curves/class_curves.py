@@ -337,8 +337,7 @@ class Confusion(TableReading):
         and errors as for `intervals`.
         """
         level = chance("level", level)
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         noise = _four(self.table.errors(population=False, generator=generator), self._point)
         counts = _four(self.table.counts.unbiased, self._point)
         if population:

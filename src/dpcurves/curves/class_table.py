@@ -75,11 +75,9 @@ class ClassTable(Remembering):
 
         With declared values it is the first value that is not below the threshold.
         """
-        if self.grid.values is not None:
-            edge = int(np.searchsorted(self.grid.values, threshold))
-            return self.grid.slots - edge - int(self.grid.outside is Outside.APART)
-        edge = int(self.grid.nearest_edge(np.array([threshold]))[0])
-        return self.grid.slots - edge - int(self.grid.outside is Outside.APART)
+        grid, at = self.grid, np.array([threshold])
+        (edge,) = grid.nearest_edge(at) if grid.values is None else np.searchsorted(grid.values, at)
+        return self.grid.slots - int(edge) - int(self.grid.outside is Outside.APART)
 
     def errors(self, *, population: bool, generator: np.random.Generator | None = None) -> FloatArray:
         """Simulated errors of the counts, (draws, 2, slots).
@@ -87,8 +85,7 @@ class ClassTable(Remembering):
         Raises:
             ValueError: for the population, units have several records.
         """
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         return self.counts.errors(population=population, generator=generator)
 
     def bands(
@@ -100,8 +97,7 @@ class ClassTable(Remembering):
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         simulated = partial(Simulated.of, self.counts, population=population, generator=generator)
         found = self._once(population, generator, simulated)
         return self._once((*ratios, level, population), generator, lambda: ratio_bands(found, ratios, level))
@@ -115,8 +111,7 @@ class ClassTable(Remembering):
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         noise = parted(self.errors(population=False, generator=generator))
         part, rest = parted(self.counts.unbiased)
         nothing = np.zeros_like(part)
@@ -213,10 +208,8 @@ class BandedReading(TableReading):
 
         The ends are for these records, or, with `population`, for the population.
         """
-        columns = dict(self._columns())
-        for name, ends in zip(
-            self.BANDED, () if level is None else self.band(level, population=population), strict=False
-        ):
+        columns, bands = dict(self._columns()), () if level is None else self.band(level, population=population)
+        for name, ends in zip(self.BANDED, bands, strict=False):
             columns |= dict(zip((f"{name}_lower", f"{name}_upper"), ends, strict=True))
         return display.to_frame(columns)
 

@@ -92,6 +92,7 @@ class Drift(Joined):
     """
 
     TITLE = "Drift since the reference"
+    MARK = "alarms"
     STATISTICS = "psi", "ks", "wasserstein", "auc"
 
     def __init__(self, reference: Curve, windows: Mapping[str, Curve], alarms: float = 0.05) -> None:
@@ -135,18 +136,8 @@ class Drift(Joined):
     ) -> Axes:
         """Draw each statistic, over its threshold, window by window: what lies above 1 is an alarm."""
         names, at = list(self.windows), np.arange(len(self.windows), dtype=np.float64)
-        curves = {
-            word: (
-                at,
-                np.array(
-                    [
-                        self.shifts[window, word].value / max(self.shifts[window, word].threshold, 1e-12)
-                        for window in names
-                    ]
-                ),
-            )
-            for word in self.STATISTICS
-        }
+        over = {place: each.value / max(each.threshold, 1e-12) for place, each in self.shifts.items()}
+        curves = {word: (at, np.array([over[window, word] for window in names])) for word in self.STATISTICS}
         curves["threshold"] = (at, np.ones(len(at)))
         words = "window", f"over the threshold of {self.alarms:.1%} false alarms"
         with display.styled(style, ax):
@@ -174,11 +165,6 @@ class Drift(Joined):
 
     def _question(self) -> Mapping[str, object]:
         return {"alarms": self.alarms}
-
-    @classmethod
-    def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Tell whether a document of curves has the chance of alarms."""
-        return "alarms" in stored["evidence"]["question"]
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Drift:
@@ -287,7 +273,6 @@ def _stability(first: FloatArray, second: FloatArray, cells: DriftCells) -> Floa
 
 
 def _between(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
-    """The area between both distribution functions."""
     one, other = (
         np.cumsum(each, axis=-1) / np.maximum(each.sum(axis=-1, keepdims=True), 1.0) for each in (first, second)
     )

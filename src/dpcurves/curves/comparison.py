@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Distances of two distribution functions: of curves, or of a curve and a sample.
-
-
 Distributed: TypeAlias = CDF | ArrayLike
 """A curve, which is straight inside its cells, or a sample, whose distribution function has steps."""
 
@@ -103,9 +100,6 @@ def energy_distance(a: Distributed, b: Distributed) -> float:
 
 def _distribution(given: Distributed) -> Distribution:
     return Distribution.of_curve(given.x, given.y) if isinstance(given, CDF) else Distribution.of_sample(given)
-
-
-# Tests of whether two released curves are those of one distribution; p-values account for the noise of both.
 
 
 MOST_CELLS = 2**12
@@ -223,9 +217,6 @@ def counts_of(prefixes: PrefixShares, bounds: IntArray) -> tuple[FloatArray, Flo
     below = prefixes.unbiased_below[bounds]
     rising = np.clip(non_decreasing(below), 0.0, max(below[-1], 0.0))
     return np.diff(below), np.diff(rising)
-
-
-# Comparison of a curve of two tables: a private one of confidential records, and an exact one of public records.
 
 
 SURE = 1 - LEVEL

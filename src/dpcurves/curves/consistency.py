@@ -15,7 +15,7 @@ import numpy as np
 from .. import display
 from ..arguments import Refused, WrongKind, chance, shown
 from ..arrays import FloatArray, IntArray
-from ..conversation import Evidence, PrivacyStatement
+from ..conversation import PrivacyStatement
 from ..data import Grid, Outside
 from ..display import numeral
 from ..inference.bands import outermost, upper_quantiles
@@ -101,6 +101,7 @@ class Consistent(Joined):
     """
 
     TITLE = "Totals that add up"
+    MARK = "consistent"
     MEASURED = ("consistent", "released")
     COVERS = EACH
 
@@ -121,7 +122,8 @@ class Consistent(Joined):
             grant=", ".join(each.grant for each in statements),
         )  # fmt: skip
         notes = dict.fromkeys(note for each in statements for note in each.notes)
-        return together.noted(*notes, *self._contradiction)
+        apart = (APART.format(chance=self.p_value),) if self.p_value <= CONTRADICTION else ()
+        return together.noted(*notes, *apart)
 
     @property
     def p_value(self) -> float:
@@ -208,14 +210,6 @@ class Consistent(Joined):
     def _fitted(self) -> _Fitted:
         return _fit(list(self._tables.values()), self.statistic)
 
-    @property
-    def _contradiction(self) -> tuple[str, ...]:
-        return (APART.format(chance=self.p_value),) if self.p_value <= CONTRADICTION else ()
-
-    @property
-    def _columns_of_parts(self) -> tuple[str, ...]:
-        return max((each.columns for each in self._tables.values()), key=len)
-
     def _members(self) -> Mapping[str, Any]:
         """Each table that is one result, and each result of those by category: documents are not nested deeper."""
         found: dict[str, Any] = {}
@@ -227,7 +221,7 @@ class Consistent(Joined):
     def _columns(self) -> Mapping[str, Any]:
         parts = [(name, each, key) for name, each in self._tables.items() for key in each.keys]
         columns: dict[str, Any] = {"table": [name for name, _, _ in parts]}
-        for column in self._columns_of_parts:
+        for column in max((each.columns for each in self._tables.values()), key=len):
             columns[column] = [each.words(column, key) for _, each, key in parts]
         return {**columns, "released": self.released, "consistent": self.values}
 
@@ -251,11 +245,6 @@ class Consistent(Joined):
             for name, each in self.tables.items()
         ]
         return {"consistent": self.statistic, "tables": tables}
-
-    @classmethod
-    def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Tell whether a document of curves says which of their numbers add up."""
-        return "consistent" in stored["evidence"]["question"]
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Self:
@@ -495,7 +484,7 @@ def _estimates(
     for column, one in enumerate(members):
         for weight, turn in zip(weights, one.turns, strict=False):
             value[column] += weight * float(turn.unbiased[0, 0])
-            variance[column] += weight**2 * _variance(turn)
+            variance[column] += weight**2 * float(turn.sums.prefix_variances(turn.total is not None)[0][-1])
             noise[:, column] += weight * noise_of(turn.sums, turn.total, draws, draw)[:, 0, 0]
         if statistic == SUM:
             rounding[column] = half / (2 * HALF) * max(float(one.turns[0].unbiased[0, 0]), 0.0)
@@ -530,10 +519,6 @@ def _squares(one: Summary, sums: Sequence[Any]) -> Any:
     count, value, *others = sums
     square = (others[0] / HALF**2 + count) / 2 if others else count
     return middle**2 * count + 2 * middle * half * value / HALF + half**2 * square
-
-
-def _variance(turn: Evidence) -> float:
-    return float(turn.sums.prefix_variances(turn.total is not None)[0][-1])
 
 
 def _summed(values: FloatArray, groups: Sequence[IntArray]) -> FloatArray:

@@ -179,8 +179,7 @@ class Contingency(Covered):
         return self._share_intervals(level, 0, population=population)
 
     def _share_intervals(self, level: float, axis: int, *, population: bool) -> FloatArray:
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         draw = public_generator(None)
         noise = _noise_of(self.evidence, draw)  # before sampling, of the same stream: one does not depend on the other
         rest = noise.sum(axis=axis + 1, keepdims=True) - noise
@@ -230,14 +229,12 @@ class Contingency(Covered):
     def labelled(
         self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
     ) -> Contingency:
-        both = [
-            Categories(
-                columns.get(each.column, each.column),
-                tuple((categories or {}).get(each.column, {}).get(str(value), value) for value in each.values),
-            )
-            for each in (self.rows, self.columns)
-        ]
-        return replace(self, rows=both[0], columns=both[1])
+        def worded(axis: Categories) -> Categories:
+            words = (categories or {}).get(axis.column, {})
+            named = tuple(words.get(str(value), value) for value in axis.values)
+            return Categories(columns.get(axis.column, axis.column), named)
+
+        return replace(self, rows=worded(self.rows), columns=worded(self.columns))
 
     def _columns(self) -> dict[str, Any]:
         rows, columns = np.indices(self.count.shape).reshape(2, -1)
@@ -304,9 +301,6 @@ def _noise_of(evidence: Evidence, draw: np.random.Generator) -> FloatArray:
 
 def _errors(noise: FloatArray, level: float) -> FloatArray:
     return simultaneous_errors([noise.reshape(len(noise), -1)], level)
-
-
-# Kendall's rank correlation of two columns, read from a released table of counts: spends nothing.
 
 
 Tau = Callable[[FloatArray, FloatArray], FloatArray]

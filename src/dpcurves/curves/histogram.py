@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import sqrt
 from typing import Any, Unpack
 
@@ -86,7 +85,7 @@ class Histogram(Covered):
     @property
     def total(self) -> float:
         """The number of records with a value, inside or outside the grid: estimated unless public. At least 1."""
-        return max(float(self._cells.sum()), 1.0)
+        return max(float(self.evidence.unbiased[0].sum()), 1.0)
 
     def groups(self, most: int) -> NDArray[np.int64]:
         """Indices of the edges that divide all cells into at most this many groups of neighbours."""
@@ -153,10 +152,6 @@ class Histogram(Covered):
         draws = law.simulate(self.evidence.total, PILOT + draws_for(law.cells), public_generator(generator))
         inner = slice(1, -1) if self.grid.outside is Outside.APART else slice(None)
         return (_between(cells[:, 0, inner], at) for cells, _ in draws)
-
-    @cached_property
-    def _cells(self) -> FloatArray:
-        return np.asarray(self.evidence.unbiased[0])
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_bars(self.x, self.count, upwards="records per cell", label=self.label, shades=shades, **how)

@@ -15,7 +15,8 @@ from ..arguments import Refused, chance
 from ..arrays import FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Outside
-from ..inference import LEAST_PEOPLE, Reported, draws_for, interval, level_of_an_end, noise_of, numbered_generator
+from ..inference import draws_for, interval, level_of_an_end, noise_of, numbered_generator
+from ..laws.law import LEAST_PEOPLE, Answered
 from ..summaries import Kernel, on_simplex, quadratic
 from .histogram import Histogram
 from .question import require_independent
@@ -164,17 +165,14 @@ def mean_of_cells(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -
     values = curve.grid.values
     kernel, evidence = kernel_on(curve.x if values is None else np.stack([values, values], axis=1)), curve.evidence
     answered = evidence.sums.answered(evidence.values)
-    if answered is None:
-        return _simulated(curve, kernel)
-    return _reported(curve, kernel, Reported(answered.counts, round(answered.counts.sum()), *answered[1:]))
+    return _simulated(curve, kernel) if answered is None else _answered(curve, kernel, answered)
 
 
-def _reported(curve: Histogram, kernel: Kernel, told: Reported) -> UStatistic:
+def _answered(curve: Histogram, kernel: Kernel, told: Answered) -> UStatistic:
     value, likely = told.mean(kernel.mean), told.likely(on_simplex(told.counts, 1.0 * told.people) / told.people)
 
     def ends(level: float, population: bool) -> tuple[float, float]:
-        if population:
-            require_independent(curve.privacy)
+        require_independent(curve.privacy, population)
         quantile = NormalDist().inv_cdf((1 + level) / 2)
         if told.present < MOST_APART * told.deviation_of_missing:
             return -inf, inf

@@ -25,8 +25,6 @@ from ..smoothing import AtMost, noisy_prefixes, smooth_absolute, smooth_squares
 from ..summaries import monotone_prefixes, numbers
 from .question import grid_from_json, grid_to_json, require_independent
 
-# Counts below a few edges of a grid that may be far too fine to be counted out.
-
 
 def edges_given(given: Any, axis: Axis) -> tuple[int, ...]:
     """Numbers of edges, rising.
@@ -57,6 +55,7 @@ def all_edges(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
 
 NEARLY, MOST_STEPS = 1e-6, 2.0**50
 """By which part of a step a value may be below a multiple of it, for rounding; and the largest such multiple."""
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 SHOWN = 0.998
 """Part of the records that a picture shows, where the grid has no ends that anybody named."""
 MOST_KEPT = 2**22
@@ -94,7 +93,7 @@ class PrefixShares:
 
     @classmethod
     def from_json(
-        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, facts: Mapping[str, Any] = MappingProxyType({})
+        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, facts: Mapping[str, Any] = NOTHING
     ) -> PrefixShares:
         """From the releases of a curve, turn by turn, and its `facts`, which stand among others.
 
@@ -320,9 +319,6 @@ def _noise(law: NoisySums, total: int | None, generator: np.random.Generator) ->
     return law.simulated_prefixes(total, PILOT + draws_for(len(law.bounds)), generator)
 
 
-# Shares below edges after the least change of noises that makes the curve rise.
-
-
 ABSOLUTE, SQUARES = 1, 2
 
 
@@ -476,8 +472,7 @@ class Searched:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         each = 1 - (1 - chance("level", level)) / max(np.size(p), 1)
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         return self._ends(p, lambda search: search.interval(population=population), each)
 
     @property

@@ -75,6 +75,7 @@ class QuantileQuantile(Joined):
 
     SIZE = display.SQUARE
     TITLE = "Quantiles against quantiles"
+    MARK = "p"
     IN_SHORT = "{first.label} against {second.label}, {p.size} quantiles"
     SUMMARY = (("first", "{first!r}"), ("second", "{second!r}"))
     ENDS = ("first_lower", "first_upper", "second_lower", "second_upper")
@@ -168,11 +169,6 @@ class QuantileQuantile(Joined):
 
     def _question(self) -> dict[str, object]:
         return {"p": self.p}
-
-    @classmethod
-    def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Tell whether a document names the quantiles that are compared."""
-        return "p" in stored["evidence"]["question"]
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> QuantileQuantile:

@@ -17,7 +17,7 @@ from ..data import MOST_LAID_OUT, Axis, Grid
 from ..queries import Hint, PrefixQuery
 from .by_category import axis_label, hint_of, hinted, in_words
 from .cdf import CDF, LEVEL, CdfQuestion, quantile_rows
-from .prefixes import PrefixShares, Searched, all_edges
+from .prefixes import Searched, all_edges
 from .quantile_quantile import shares as shares
 from .question import read_grid, statement_of, written_grid
 from .result import Covered, Drawing
@@ -42,6 +42,7 @@ class Quantiles(Covered):
     TITLE = "Quantiles of {curve.label}"
     IN_SHORT = "{curve.label}, {p.size} quantiles"
     WEIGHTED: ClassVar[bool] = False
+    CURVE: ClassVar[type[CDF]] = CDF
 
     p: FloatArray
     curve: CDF | Searched
@@ -90,13 +91,8 @@ class Quantiles(Covered):
         return len(self.curve.x)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        places: Any = {
-            "label": self.curve.label,
-            "cells": self.cells,
-            "weighted": self.WEIGHTED,
-            "edges": getattr(self.curve, "x", ()),
-        }
-        return display.draw_quantiles(self.p, self.x, shades=shades, **places, **how)
+        drawn = {"label": self.curve.label, "edges": getattr(self.curve, "x", ()), "weighted": self.WEIGHTED, **how}
+        return display.draw_quantiles(self.p, self.x, cells=self.cells, shades=shades, **drawn)  # type: ignore[arg-type]
 
     def _columns(self) -> dict[str, FloatArray]:
         lower, upper = self.cells.T
@@ -113,8 +109,8 @@ class Quantiles(Covered):
         question, p = opened.question, np.array(shares("p", opened.arrays["p"]))
         if "grid" in question:
             return cls(p, Searched.from_json(opened.evidence, opened.privacy))
-        prefixes = PrefixShares.from_json(opened.evidence["releases"], read_grid(question), question)
-        return cls(p, CDF.along(prefixes, question["label"], opened.privacy))
+        prefixes = cls.CURVE.EVIDENCE.from_json(opened.evidence["releases"], read_grid(question), question)
+        return cls(p, cls.CURVE.along(prefixes, question["label"], opened.privacy))
 
     def _summary(self) -> list[tuple[str, str]]:
         return quantile_rows(self.curve, self.p)

@@ -81,17 +81,14 @@ def statement_of(releases: Sequence[Release], model: str = "") -> PrivacyStateme
     ).noted(*notes_on_missing(releases), *(note for release in releases for note in release.notes))  # fmt: skip
 
 
-def require_independent(privacy: PrivacyStatement) -> None:
-    """Refuse statements on a population where units are not independent.
+def require_independent(privacy: PrivacyStatement, population: bool = True) -> None:
+    """Refuse statements on a population, if they are asked for, where units are not independent.
 
     Raises:
         ValueError: a unit has several records.
     """
-    if privacy.rows_per_unit != 1:
+    if population and privacy.rows_per_unit != 1:
         raise Refused("population", "independent units of one record each are needed (rows_per_unit=1)")
-
-
-# By which declared columns records are parted: one of them, or several at once.
 
 
 By: TypeAlias = Categories | tuple[Categories, ...] | None

@@ -200,7 +200,6 @@ def _one_column(name: str, value: Any) -> Categories:
 
 
 def _declared(name: str, value: Any) -> Ranged | Categories:
-    """A column with its range, or with its categories."""
     return _one_column(name, value) if "categories" in _object(name, value) else _read_fields(Ranged, value)
 
 

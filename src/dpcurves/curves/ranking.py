@@ -31,6 +31,7 @@ class Ranking(SummaryByCategory):
     """
 
     TITLE = "Ranking by {column}"
+    MARK = "ranked"
     COVERS = "simultaneous interval"
     MEASURED = ("value",)
 
@@ -112,11 +113,6 @@ class Ranking(SummaryByCategory):
 
     def _question(self) -> Mapping[str, object]:
         return {**super()._question(), "ranked": True}
-
-    @classmethod
-    def wrote(cls, stored: Mapping[str, Any]) -> bool:
-        """Tell whether a document of numbers by category says that they are ranked."""
-        return super().wrote(stored) and "ranked" in stored["evidence"]["question"]
 
 
 def ranks_within(lower: ArrayLike, upper: ArrayLike) -> IntArray:

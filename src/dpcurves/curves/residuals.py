@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Bounds of residual plots: which part of the loss each gets, what it has to cover, and what noise may hide.
-
-
 COUNTING = Fraction(3, 100)
 """The part of the budget that counts records where their number is private."""
 LEAST_SHARE, MOST_SHARE = Fraction(1, 20), Fraction(1, 4)
@@ -272,7 +269,6 @@ class ResidualPlot(Released):
         )
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
-        """Draw the synthetic scatter."""
         return display.draw_residual_points(self.points, self.window, self.labels, unseen=self.unseen, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
@@ -524,7 +520,6 @@ class BinnedResiduals(OfGroups):
         return self.plot(ax or display.headless_axes(self.SIZE), level=level, name=name)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
-        """Draw mean residuals against mean predictions."""
         return display.draw_binned_residuals(self.prob_pred, self.residual, self.count, shades=shades, **how)
 
 

@@ -433,6 +433,7 @@ class Released(Result, ABC):
         ARRAYS: The attributes that its form in JSON has; empty: the columns.
         ADDS: True if results of disjoint records add up: see `ByCategory.over`.
         MEASURED: The columns of counts or sums that may be suppressed; the first is the one that intervals are of.
+        MARK: A fact of the question that tells its documents from others of its kind; empty: there are none.
 
     >>> import dpcurves as dp
     >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -449,6 +450,7 @@ class Released(Result, ABC):
     ARRAYS: ClassVar[tuple[str, ...]] = ()
     ADDS: ClassVar[bool] = False
     MEASURED: ClassVar[tuple[str, ...]] = ()
+    MARK: ClassVar[str] = ""
 
     if TYPE_CHECKING:
 
@@ -624,7 +626,7 @@ class Released(Result, ABC):
     @classmethod
     def wrote(cls, stored: Mapping[str, Any]) -> bool:
         """Tell whether this class wrote a document of this kind, as plain objects: some results are made of others."""
-        return True
+        return not cls.MARK or cls.MARK in stored["evidence"]["question"]
 
     def evidence_json(self) -> dict[str, Any]:
         """The question and what was released for it, as plain objects."""
@@ -656,7 +658,6 @@ class Released(Result, ABC):
         return display.html_summary(title or self._title(), picture, self._rows(suppress), self.privacy, text)
 
     def _rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
-        """The rows of its summary, without numbers with wide intervals."""
         return self._summary()
 
     def _title(self) -> str:

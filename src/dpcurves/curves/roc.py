@@ -199,8 +199,7 @@ class ROC(TableReading):
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         draws = public_generator(generator)
         counted = _areas(self.evidence, shares_of(self.fpr, self.tpr), draws, self.table.tied)
         if self.within is not None:
@@ -231,8 +230,7 @@ class ROC(TableReading):
         return RocBand(*(ends.copy() for ends in band))
 
     def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> RocBand:
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         rates = np.stack([self.fpr, self.tpr])
         return CountsAbove(self.evidence).band(rates, level, population=population, generator=generator)
 

@@ -22,9 +22,6 @@ from ..privacy import PrivacyLoss
 from .question import labels, read_grid, require_independent, statement_of, written_cells
 from .result import EACH, Covered, Released, notes_on_classes
 
-# The default number of groups of similar scores: as many as noise does not hide.
-
-
 COUNTING = Fraction(1, 50)
 """The part of the loss that counts records where their number is private and the number of groups is left to us."""
 
@@ -184,8 +181,7 @@ class ScoreGroups(ABC):
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        if population:
-            require_independent(privacy)
+        require_independent(privacy, population)
         noise, normal = self.draws(generator)
         return ends(self.released, noise, normal if population else None, level)
 

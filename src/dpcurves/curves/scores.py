@@ -43,9 +43,6 @@ from .roc import ROC
 from .score_groups import groups_of
 from .unbounded import LOOKED, note_on_looks
 
-# By how much errors of one release of scores exceed those of separate questions, as measured.
-
-
 STORED = "joint_price.json"
 """Written by ``benchmarks/scores_or_own_questions.py --write``."""
 

@@ -147,8 +147,7 @@ class Summary(Covered):
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level, draw = chance("level", level), public_generator(generator)
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         moments = _moments(self.turns, draw, draws)
         found = moments.found
         student = draw.standard_t(max(float(found.records) - 1, 1.0), draws) if population else None

@@ -215,7 +215,6 @@ class VerifyQuestion:
         return SubsetQuery(axes, self.subsets, self._place(), above, below)
 
     def _place(self) -> int:
-        """The number of the coefficient."""
         found = [
             (each.column, level)
             for each in self.columns

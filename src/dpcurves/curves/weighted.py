@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +12,6 @@ from typing import Any, SupportsIndex, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import display
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence, Needs, Release, Setting, Single, needed
@@ -23,9 +22,9 @@ from ..inference import Ratios, Sample, kish, ratios_of, sampling_errors
 from ..queries import Read, SquaredWeightQuery, WeightQuery
 from .by_category import axis_label, in_words
 from .cdf import CDF, Bins
-from .prefixes import PrefixShares
+from .prefixes import NOTHING, PrefixShares
 from .quantiles import Quantiles, shares
-from .question import read_cells, statement_of
+from .question import statement_of
 
 # Effective records: sums of weights, in units in which sampling moves them as it moves counts of records.
 
@@ -149,6 +148,18 @@ class WeightedShares(PrefixShares):
 
     squares: Squares | None = None
 
+    @classmethod
+    def from_json(
+        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, facts: Mapping[str, Any] = NOTHING
+    ) -> WeightedShares:
+        """From sums of weights, and of squares, that were written.
+
+        Raises:
+            ValueError: they do not fit together.
+        """
+        released, squares = releases
+        return cls(Evidence.from_json(released), grid, squares=Squares.from_json(facts, squares, grid.slots))
+
     @property
     def of_squares(self) -> Squares:
         """The sums of squared weights, which are never missing."""
@@ -234,9 +245,6 @@ class WeightedShares(PrefixShares):
         return shrunken_estimate(own.sums, own.values, own.total, along=own.total is not None, scale=scale)
 
 
-# The curve, and quantiles that are read from it.
-
-
 NO_BINS = "bins of a weighted curve are not kept: read differences of its y, with its band"
 
 
@@ -264,6 +272,7 @@ class WeightedCDF(CDF):
     KIND = "weighted-cdf"
     TITLE = "Weighted distribution of {label}"
     WEIGHTED = True
+    EVIDENCE = WeightedShares
 
     prefixes: WeightedShares
 
@@ -288,27 +297,9 @@ class WeightedCDF(CDF):
     def _question(self) -> dict[str, object]:
         return {**super()._question(), **self.prefixes.of_squares.to_json()}
 
-    @classmethod
-    def _opened(cls, opened: display.Opened) -> WeightedCDF:
-        question = opened.question
-        prefixes = opened_shares(opened.evidence, read_cells(question, opened.arrays["x"]))
-        curve = cls.along(prefixes, question["label"], opened.privacy)
-        how = question.get("smoothed")
-        return curve if how is None else curve.smoothed(how["p"], how["at"])  # type: ignore[return-value]
-
     def _summary(self) -> list[tuple[str, str]]:
         told = [("sum of weights", numeral(self.count)), ("design effect", f"{self.design_effect:.2f}")]
         return [*super()._summary(), *told]
-
-
-def opened_shares(evidence: Mapping[str, Any], grid: Grid) -> WeightedShares:
-    """Sums of weights, and of squares, that were written.
-
-    Raises:
-        ValueError: they do not fit together.
-    """
-    question, (released, squares) = evidence["question"], evidence["releases"]
-    return WeightedShares(Evidence.from_json(released), grid, squares=Squares.from_json(question, squares, grid.slots))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -326,17 +317,12 @@ class WeightedQuantiles(Quantiles):
     KIND = "weighted-quantiles"
     TITLE = "Weighted quantiles of {curve.label}"
     WEIGHTED = True
+    CURVE = WeightedCDF
 
     curve: WeightedCDF
 
     def _question(self) -> dict[str, object]:
         return {"edges": self.curve.x.tolist(), **self.curve._question()}
-
-    @classmethod
-    def _opened(cls, opened: display.Opened) -> WeightedQuantiles:
-        question, p = opened.question, np.array(shares("p", opened.arrays["p"]))
-        prefixes = opened_shares(opened.evidence, read_cells(question, question["edges"]))
-        return cls(p, cast("WeightedCDF", WeightedCDF.along(prefixes, question["label"], opened.privacy)))
 
 
 @dataclass(frozen=True, slots=True)

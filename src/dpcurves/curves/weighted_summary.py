@@ -129,8 +129,7 @@ class WeightedSummary(Summary):
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level, draw = chance("level", level), public_generator(generator)
-        if population:
-            require_independent(self.privacy)
+        require_independent(self.privacy, population)
         weight, distance = (noise_of(each.sums, each.total, draws, draw)[:, 0, 0] for each in self.turns[:2])
         noises = weight / Weights.STEPS, distance / (Weights.STEPS * HALF)
         normal = draw.standard_normal((3, draws)) if population else np.zeros((3, draws))
@@ -212,7 +211,6 @@ def chosen_statistic(statistic: object) -> str:
 
 
 def _about(bounds: Grid) -> tuple[float, float]:
-    """The middle of the bounds, and how far an end lies from it."""
     return (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
 
 

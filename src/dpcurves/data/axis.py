@@ -18,9 +18,6 @@ from ..arrays import FloatArray
 from .grid import Grid
 from .universe import Hashed, Universe, require_universe
 
-# Predictors stand where a column of numbers stands: functions of one record's columns, and of nothing else.
-
-
 LONGEST_NAME = 60
 MOST_JSON = 2**24
 """Characters of a model that is read."""
@@ -136,7 +133,6 @@ def _number(value: Any) -> float:
 
 
 def _key(value: Any) -> Any:
-    """The key that equal categories share."""
     number = _number(value)
     return str(value) if np.isnan(number) else number
 

@@ -32,9 +32,6 @@ class Outside(Enum):
     APART = "in cells of their own"
 
 
-# Cells of a width that people write down, with edges exactly where values are heaped.
-
-
 EXACT_IN_DOUBLES = 2**53
 
 
@@ -496,9 +493,6 @@ def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit"
         raise Refused(name, f"it has to stay finite when it is doubled {doublings} times, got {unit}")
     above = [*np.nextafter(bounds[:-1], np.inf).tolist(), bounds[-1]]
     return Grid.from_edges([*(-bound for bound in reversed(bounds)), *above], outside=Outside.APART)
-
-
-# Grids of scores that questions take where none is named: public, and the same for every table.
 
 
 UNIT_INTERVAL = Grid(0, 1, cells=2**14, outside=Outside.APART)

@@ -17,9 +17,6 @@ from ..arrays import FloatArray, IntArray
 from .axis import Axis
 from .grid import MOST_LAID_OUT, Grid, Outside, Spacing
 
-# Declared values: public cells of which each holds one value.
-
-
 FORMS = "first:last, as in 0:120, first:last:step, as in 0:120:5, or the values, as in 300,350,400"
 DIGITS = 400
 """Decimals are added with so many: more than tell any double from its neighbours."""
@@ -201,9 +198,6 @@ def _in_short(values: tuple[float, ...]) -> str:
             stop = int(values[-1]) + 1
             return f"range({first}, {stop})" if step == 1 else f"range({first}, {stop}, {step})"
     return f"({', '.join(map(repr, values))}{',' if len(values) == 1 else ''})"
-
-
-# Survey weights: a column, the public cap on one record's weight, and the whole steps that weights are counted in.
 
 
 SMALLEST_CAP, LARGEST_CAP = 1e-100, 1e100

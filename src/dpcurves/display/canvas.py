@@ -140,7 +140,6 @@ def explain(ax: Axes, place: Place, size: float = 9) -> None:
 
 
 def _lift_title(ax: Axes) -> None:
-    """Move the title of a single picture above its legend."""
     figure, title = ax.figure.get_figure(root=True), ax.get_title()
     if title and figure is not None and len(figure.axes) == 1 and not figure.get_suptitle():
         ax.set_title("")
@@ -244,9 +243,6 @@ def draw_between(
     """Shade what lies between two ends over each cell."""
     cells, low, high = hull_in_blocks(edges, lower, upper)
     draw_stairs(ax, high, cells, low, fill=True, facecolor=color, alpha=alpha, linewidth=0, label=title)
-
-
-# Shaded areas of a picture: how sure a curve is, at which level, and whom that speaks of.
 
 
 RECORDS = "for these records"

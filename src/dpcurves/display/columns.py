@@ -178,9 +178,6 @@ def _mark_shares(ax: Axes, shares: FloatArray) -> None:
     ax.grid(axis="y", alpha=0.25, linewidth=0.6)
 
 
-# Quantiles of one curve against those of another, as points beside the diagonal.
-
-
 DIAGONAL = "equal quantiles"
 THIN_CROSS, THICK_CROSS = 0.9, 2.4
 
@@ -237,9 +234,6 @@ def draw_quantile_quantile(
     picture.plot(across, upwards, markersize=3.2, label=name)
     ax = picture.explain(labels[0], lettering(labels[1]), place="above").signed()
     return ax if same else Picture(SQUARE, privacy[1], ax=ax, name="second").signed()
-
-
-# Histograms as pictures: counts or shares of cells, and densities where cells are of unequal width.
 
 
 FILLED = 512
@@ -336,9 +330,6 @@ def draw_plane(
     if name is not None:
         picture.ax.set_title(lettering(name), parse_math=False)
     return picture.explain(labels[0], lettering(labels[1])).signed()
-
-
-# Private bounds as pictures: an interval around zero, or a rectangle.
 
 
 MARGIN, BOUNDS_ROOM = 1.3, 2.8
@@ -461,9 +452,8 @@ def draw_contingency(
         grow(ax, size)
     picture, shares, counts = Picture(size, privacy, ax=ax), np.asarray(share, dtype=float), np.asarray(count, float)
     ax, darkest = picture.ax, float(np.nanmax(np.append(shares, 1e-9)))
-    lightest = max(
-        2 * float(np.nanmin(np.append(shares, darkest))) - darkest, 0.0
-    )  # of like shares differences are seen
+    # Of like shares differences are seen.
+    lightest = max(2 * float(np.nanmin(np.append(shares, darkest))) - darkest, 0.0)
     lightest = lightest if lightest < darkest else 0.0
     drawn = ax.imshow(shares, cmap=shades_of(picture.ax), vmin=lightest, vmax=darkest, aspect="auto")
     bar = ax.figure.colorbar(drawn, ax=ax, label="share of the row")

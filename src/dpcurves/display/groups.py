@@ -108,9 +108,6 @@ def draw_means(
     return picture.explain(label, place="above" if above else "upper right").signed()
 
 
-# Many pictures of one kind beside each other, where one would be too crowded.
-
-
 MOST_TOGETHER = 4
 """So many curves with their bands can be told apart on one picture."""
 EACH = (2.1, 1.6)
@@ -191,7 +188,6 @@ def _empty(below: Axes) -> None:
 
 
 def _tidy(ax: Axes, name: str) -> None:
-    """A title, and words only at axes that have numbers."""
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     ax.set_title(name, fontsize=points(TITLE), parse_math=False)

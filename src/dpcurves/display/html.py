@@ -50,17 +50,13 @@ def html_summary(
     """
     name, statement = escape(lettering(title, 160)), "<br>".join(map(escape, footer(privacy).splitlines()))
     paragraphs = (f"<p>{escape(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
-    return "\n".join(
-        filter(
-            None,
-            [
-                STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
-                WARNING if privacy.seeded else "", "".join(paragraphs), f'<div class="picture">{svg}</div>',
-                _table([*rows, *(("note", note) for note in privacy.notes)]),
-                f"<details><summary>{statement}</summary>{_table(statement_rows(privacy))}</details>", "</figure>",
-            ],
-        )
-    )  # fmt: skip
+    parts = [
+        STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
+        WARNING if privacy.seeded else "", "".join(paragraphs), f'<div class="picture">{svg}</div>',
+        _table([*rows, *(("note", note) for note in privacy.notes)]),
+        f"<details><summary>{statement}</summary>{_table(statement_rows(privacy))}</details>", "</figure>",
+    ]  # fmt: skip
+    return "\n".join(filter(None, parts))
 
 
 def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> dict[str, Any]:

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Curves of shares, in their bands: ROC curves, precision, gain and net benefit.
-
-
 CHANCE = "chance level (AUC = 0.5)"
 CURVE = "ROC curve"
 CLOSEST = 1e-4
@@ -55,7 +52,6 @@ def _rates(
 
 
 def _frame_shares(picture: Picture, across: str, upwards: str) -> None:
-    """Axes from 0 to 1, alike in both directions."""
     picture.ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")
     picture.ax.set_xlabel(across, parse_math=False)
     picture.ax.set_ylabel(upwards, parse_math=False)
@@ -226,14 +222,10 @@ def draw_decision(
 
 
 def _between(at: FloatArray) -> FloatArray:
-    """Edges half way between neighbours: so much is shaded for each."""
     if len(at) < 2:
         return np.linspace(0, 1, len(at) + 1)
     middles = (at[:-1] + at[1:]) / 2
     return np.concatenate([[2 * at[0] - middles[0]], middles, [2 * at[-1] - middles[-1]]])
-
-
-# Single numbers between 0 and 1 below each other, with their intervals, and those of a confusion matrix.
 
 
 THIN, THICK, WITHIN = 1.1, 5.0, 0.4
@@ -289,9 +281,6 @@ def draw_confusion(
         ax.set_title(told, fontsize=9)
         ax.set_ylim(-1.0, len(rates) * (1 + CONFUSION_ROOM) - 1)
     return ax
-
-
-# Calibration curves and Hosmer-Lemeshow groups as pictures.
 
 
 UNKNOWN = "anything from 0 to 1"
@@ -407,9 +396,6 @@ def draw_hosmer_lemeshow(
     return picture.explain().signed()
 
 
-# Residuals as pictures: binned, as a scatter, or as a heat map.
-
-
 SMALLEST_MARK, LARGEST_MARK = 10.0, 90.0
 Labels = tuple[str, str]
 SYNTHETIC = "synthetic points, none a record"
@@ -498,7 +484,6 @@ def draw_residual_density(
 
 
 def _told(picture: Picture, unseen: float) -> Axes:
-    """Say in the legend how many records lie outside of the picture."""
     picture.tell(f"about {unseen:.1%} of the records lie outside")
     return picture.explain().signed()
 

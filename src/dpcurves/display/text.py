@@ -61,9 +61,6 @@ def mechanism_of(made_by: str) -> str:
     return re.sub(r"^one curator\b", "curator", counted)
 
 
-# Spent budgets, in words that are ready to be shown.
-
-
 class ChargeRow(NamedTuple):
     """A paid question."""
 
@@ -124,9 +121,6 @@ class RefusalRow(NamedTuple):
 
     question: str
     reason: str
-
-
-# Cost and expected error of a question, turn by turn, in words.
 
 
 LEGEND = (

@@ -14,9 +14,6 @@ from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
 from ..laws import LEAST_VARIANCE, IntervalSums
 
-# Intervals of cells that split in two, down to single cells: what may be measured, and how it is numbered.
-
-
 WHOLE = 1
 """The node of all cells."""
 FEWEST_WITH_ENDS = 4  # with fewer cells there is nothing to halve between the ends
@@ -275,9 +272,6 @@ def beginnings(layout: Layout, nodes: IntArray) -> IntArray:
     return np.sort(layout.begin[nodes])
 
 
-# Boxes of a table that are halved along their longest side: the order of cells that this makes, and its halvings.
-
-
 @dataclass(frozen=True, eq=False)
 class BoxTree:
     """A table halved down to single cells: every box is an interval of the order, as along a space-filling curve.
@@ -339,9 +333,6 @@ def _halved(lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
 def _ends(lower: IntArray, upper: IntArray, beyond: int) -> IntArray:
     ends = np.append(0, np.cumsum((upper - lower).prod(axis=1)))
     return np.append(ends, ends[-1] + beyond) if beyond else ends
-
-
-# Measurements of dyadic intervals of the same cells by several releases.
 
 
 Values = Sequence[int] | NDArray[np.int64] | FloatArray

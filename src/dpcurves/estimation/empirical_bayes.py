@@ -643,7 +643,6 @@ def ascend(known: Measurements, joined: Callable[[SplitAscent, Halving], SplitAs
 
 
 def _added(below: SplitAscent, halving: Halving) -> SplitAscent:
-    """Least squares: the sum of two halves."""
     _, left, right, _ = halving
     with np.errstate(divide="ignore"):
         precision = 1 / (1 / below.precision[left] + 1 / below.precision[right])  # 0 if either half is unknown

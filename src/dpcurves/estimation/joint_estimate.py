@@ -20,8 +20,6 @@ from .binary_tree import Dyadic, Layout, Measurements, Values, gather
 from .empirical_bayes import Splits, estimate, least_squares_total, reestimate
 from .smooth_density import BINS, best_cells
 
-# Reconstruction of counts for all laws of noisy sums: unbiased, and shrunk towards even counts.
-
 
 def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> LeastSquares:
     """The best linear unbiased counts, from all values of a release together.
@@ -223,7 +221,6 @@ class ConvolvedEstimate:
 
     @cached_property
     def _prefixes(self) -> FloatArray:
-        """The best linear prefixes of 1, 2, ... cells."""
         law, (starts, ends, values, variances) = self._law, (np.array(each) for each in zip(*self._told(), strict=True))
         alone = np.cumsum(law.reconstruct(np.asarray(self.last.values, dtype=np.float64), None)[0][0])
         noise = _of_noise(law.kernel, starts, ends)

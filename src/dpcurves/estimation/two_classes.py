@@ -15,9 +15,6 @@ from ..laws.interval_sums import Layer, TreeReading, ascend, in_parts, least_squ
 from ..summaries.two_classes import non_decreasing
 from .joint_estimate import shrunken_estimate
 
-# Levels between measured ones, so that deviations are judged at the scale at which they are.
-
-
 FAN = 4  # no interval is compared with more siblings at once than 3: small shifts over long stretches must be seen
 
 
@@ -128,7 +125,6 @@ def fitted(law: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatAr
 
 
 def _departures(law: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray) -> Departures:
-    """The released counts less their expectation under the fit."""
     readings, _ = read(law, values)
     levels = list(refined([each._replace(values=each.values - _sums(fit, each)) for each in readings]))
     ascent = ascend(levels)
@@ -159,7 +155,6 @@ def _share_of_parent(layer: Layer, node: FloatArray) -> FloatArray:
 
 
 def _sums(cells: FloatArray, reading: TreeReading) -> FloatArray:
-    """Over the intervals of one level."""
     return np.asarray(np.add.reduceat(cells, reading.bounds[:-1], axis=-1))
 
 

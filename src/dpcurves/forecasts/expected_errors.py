@@ -41,8 +41,6 @@ from .true_readings import Columns, Half, Traced, answers
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Kinds of questions of which there is a forecast: which records to make up, and which error to tell.
-
 VALUE = "value"
 """The axis of a column, which has the column's name."""
 
@@ -160,7 +158,6 @@ def _with_effect(question: curves.VerifyQuestion, drawn: Hidden) -> Table:
 
 
 def _valued(column: Ranged | Categories, places: FloatArray) -> Any:
-    """Values of a column at these places of its range, or of its categories."""
     if isinstance(column, Ranged):
         return column.lower + (column.upper - column.lower) * places
     return np.array(column.values)[np.minimum((places * column.slots).astype(np.int64), column.slots - 1)]
@@ -558,7 +555,6 @@ def _laws(question: Any, kind: ForecastKind, records: int | None, like: Any) -> 
 
 
 def _made_up(question: Any, kind: ForecastKind, law: Callable[[np.random.Generator, int], Any]) -> Law:
-    """The law of columns of a question."""
     return lambda draw, size: kind.columns(question, law(draw, size))
 
 

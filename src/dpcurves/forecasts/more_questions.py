@@ -78,9 +78,6 @@ WEIGHTED = ForecastKind(
 )  # fmt: skip
 
 
-# Weighted counts, sums and means.
-
-
 def _summed_columns(question: Any, places: FloatArray) -> Table:
     bounds = Grid(question.lower, question.upper, cells=1)
     return {question.column: along(bounds, places), question.weight: made_weights(question, len(places))}
@@ -130,53 +127,27 @@ def _error_in_rank(question: Any, found: curves.CDF | curves.Quantiles, records:
 
 
 UNBOUNDED = ForecastKind(
-    PLACES,
-    _spread_columns,
-    _error_in_rank,
-    "share below a quantile, mean error",
-    half_of_band,
-    "the band, at its widest",
-    quarter,
-)
-
-
-# Cells and bounds that are looked for.
-
-
-def _histogram_error(question: Any, found: curves.Histogram, records: read.Columns) -> float:
-    return read.of_histogram(question.along(found.grid), found, records)
+    PLACES, _spread_columns, _error_in_rank, "share below a quantile, mean error", half_of_band,
+    "the band, at its widest", quarter,
+)  # fmt: skip
 
 
 UNBOUNDED_HISTOGRAM = ForecastKind(
-    PLACES, _spread_columns, _histogram_error, "records in a cell, root mean square", read.half_of_each,
-    "each cell, simultaneously", lambda question, size: size / 4,
+    PLACES, _spread_columns,
+    lambda question, found, records: read.of_histogram(question.along(found.grid), found, records),
+    "records in a cell, root mean square", read.half_of_each, "each cell, simultaneously",
+    lambda question, size: size / 4,
 )  # fmt: skip
-NUMBERS: Mapping[type[Any], Callable[[int], float]] = {
-    curves.UnboundedSumQuestion: lambda size: size * SPREAD / 4,
-    curves.UnboundedMeanQuestion: lambda size: SPREAD / 4,
-    curves.UnboundedVarianceQuestion: lambda size: (SPREAD / 4) ** 2,
-    curves.UnboundedSummaryQuestion: lambda size: SPREAD / 4,
+NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
+    curves.UnboundedSumQuestion: lambda question, size: size * SPREAD / 4,
+    curves.UnboundedMeanQuestion: lambda question, size: SPREAD / 4,
+    curves.UnboundedVarianceQuestion: lambda question, size: (SPREAD / 4) ** 2,
+    curves.UnboundedSummaryQuestion: lambda question, size: SPREAD / 4,
 }
-
-
-def _number(kind: type[Any], nothing: Callable[[int], float]) -> ForecastKind:
-    name = kind.BOUNDED.STATISTIC
-    return ForecastKind(
-        PLACES, _spread_columns, read.of_number, f"{name}, mean error", read.half_of_number, f"the {name}",
-        lambda question, size: nothing(size), OF_ONE_AREA, MORE_WIDTHS,
-    )  # fmt: skip
-
-
-# Scores without a range: they lie in [0, 1], which the question does not know.
-
-
-def _score_columns(question: Any, drawn: Any) -> dict[str, Any]:
-    return dict(classes_and_scores(question.along(HUNDREDTHS), drawn))
-
-
 UNBOUNDED_SCORES = ForecastKind(
-    CLASSES, _score_columns, read.of_scores, AREA, read.half_of_scores, "the area", quarter, OF_SLOW
-)
+    CLASSES, lambda question, drawn: classes_and_scores(question.along(HUNDREDTHS), drawn), read.of_scores, AREA,
+    read.half_of_scores, "the area", quarter, OF_SLOW,
+)  # fmt: skip
 
 
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
@@ -188,6 +159,13 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         curves.UnboundedQuantilesQuestion: UNBOUNDED,
         curves.UnboundedScoresQuestion: UNBOUNDED_SCORES,
         curves.UnboundedHistogramQuestion: UNBOUNDED_HISTOGRAM,
-        **{kind: _number(kind, nothing) for kind, nothing in NUMBERS.items()},
+        **{
+            kind: ForecastKind(
+                PLACES, _spread_columns, read.of_number, f"{name}, mean error", read.half_of_number, f"the {name}",
+                nothing, OF_ONE_AREA, MORE_WIDTHS,
+            )
+            for kind, nothing in NUMBERS.items()
+            for name in [kind.BOUNDED.STATISTIC]
+        },
     }
-)
+)  # fmt: skip

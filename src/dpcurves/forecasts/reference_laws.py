@@ -64,7 +64,6 @@ def _pairs(lean: float) -> Points:
 
 
 def _mostly_one(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-    """Nine of ten in one pair."""
     first, second = _pairs(0.3)(draw, size)
     rare = draw.random(size) < 0.1
     return np.where(rare, first, 0.0), np.where(rare, second, 0.0)
@@ -192,9 +191,6 @@ def beside(kind: type[Any], table: str) -> Any:
         if found is not None:
             return found
     return None
-
-
-# Records like those of a released curve: drawn from it alone, so that nothing is spent (post-processing).
 
 
 Table = dict[str, Any]

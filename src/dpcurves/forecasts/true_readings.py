@@ -25,9 +25,6 @@ from ..records import Records, open_records
 from ..session import pay_and_converse, rehearse
 from ..trust import Central, Curator
 
-# Answers to a question about public records, as a session gives them, but without a ledger.
-
-
 Curve = TypeVar("Curve")
 Axes = Sequence[Axis | Categories]
 KEY = bytes(32)
@@ -272,7 +269,6 @@ def _numbers(records: Columns, column: str) -> FloatArray:
 
 
 def _scores(question: Any, records: Columns) -> tuple[FloatArray, FloatArray]:
-    """Scores, and 1 for each positive."""
     return _numbers(records, question.score), (np.asarray(records[question.label]) == question.pos_label).astype(float)
 
 

@@ -127,9 +127,6 @@ class PriveletEstimator:
         return tables.EstimatedTable(found.cells, found.apart, found.missing, (release,))
 
 
-# Coarse blocks are counted, and divided where there are many records.
-
-
 FOR_SIZE = Fraction(1, 100)
 """The part of the share that counts all records, where that is private: a grid that is a little off costs little."""
 
@@ -217,9 +214,6 @@ def _divided(shape: tuple[int, ...], coarse: IntArray, parts: IntArray) -> IntAr
         count = np.minimum(parts[coarse], width)
         label = label * count + (places - low[coarse]) * count // width
     return label
-
-
-# Blocks are counted, divided where that tells, and all counts read together.
 
 
 FIRST_TURN, SECOND = Fraction(3, 10), Fraction(1, 5)

@@ -68,9 +68,6 @@ def _joined(
     return label
 
 
-# Cells with like noisy counts are put together, wherever they lie, and counted again.
-
-
 THRESHOLD = 0.35
 
 
@@ -108,9 +105,6 @@ class AhpEstimator:
         label[order] = clusters(kept[order], 2 / tables.epsilon_per_record(setting, rest) ** 2)
         found = yield from tables.counted(axes, extent, [label], Read.CELLS, rest, turn=1)
         return tables.EstimatedTable(found.cells, found.outside, found.missing, (*seen.releases, *found.releases))
-
-
-# Intervals of cells with like counts are found, and counted as one.
 
 
 GROUP = 32
@@ -154,9 +148,6 @@ class DawaEstimator:
         read = Read.PREFIXES if in_line else Read.CELLS
         found = yield from tables.counted(axes, extent, labels, read, share * (1 - choice))
         return tables.EstimatedTable(found.cells, found.outside, found.missing, (chosen, *found.releases))
-
-
-# A partition is grown where records are many, and its leaves are counted.
 
 
 GROWING = Fraction(1, 5)
@@ -206,9 +197,6 @@ def leaf_numbers(leaves: Boxes, shape: tuple[int, ...]) -> IntArray:
     for rank, (lower, upper) in enumerate(zip(leaves.lower[order].tolist(), leaves.upper[order].tolist(), strict=True)):
         number[tuple(slice(low, high) for low, high in zip(lower, upper, strict=True))] = rank
     return number.ravel()
-
-
-# An estimate is improved where it is worst, again and again.
 
 
 SWEEPS = 100

@@ -118,9 +118,6 @@ def _within(axis: Axis | Categories) -> NDArray[np.bool_]:
     return within
 
 
-# Base of table estimators: they ask, are answered, and end in an estimate of every cell.
-
-
 __all__ = ["Axes", "Conversation", "EstimatedTable", "TableEstimator", "epsilon_per_record"]
 
 Conversation: TypeAlias = Strategy[EstimatedTable]
@@ -140,9 +137,6 @@ def epsilon_per_record(setting: Setting, share: Fraction) -> float:
     if loss.epsilon is not None:
         return float(loss.epsilon / setting.adjacency.l1_sensitivity)
     return sqrt(4 * float(loss.rho) / setting.adjacency.squared_l2_sensitivity)
-
-
-# Noisy counts of regions in one turn, read by least squares.
 
 
 Releases = tuple[Release, ...]

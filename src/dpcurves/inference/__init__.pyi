@@ -42,7 +42,6 @@ from .quantiles import (
     tail_bound,
 )
 from .rates import RocBand, population_roc_band, roc_band, spread_out
-from .reported_pairs import LEAST_PEOPLE, Reported
 from .simulation import (
     DRAWS,
     chance_of_as_much,
@@ -56,8 +55,8 @@ from .simulation import (
 from .two_samples import TwoSampleTest, chance_of_less
 
 __all__ = [
-    "DRAWS", "KNOWN", "LARGEST_VARIANCE", "LEAST_PEOPLE", "PILOT", "Band", "Bracket", "GroupCounts", "GroupNoise",
-    "Moments", "PathQuantile", "Ratios", "ReleasedMoments", "Reported", "RocBand", "Sample", "Spread",
+    "DRAWS", "KNOWN", "LARGEST_VARIANCE", "PILOT", "Band", "Bracket", "GroupCounts", "GroupNoise",
+    "Moments", "PathQuantile", "Ratios", "ReleasedMoments", "RocBand", "Sample", "Spread",
     "TwoSampleTest", "Weighed", "are_few", "bisected", "cell_at", "chance_of_as_much", "chance_of_less",
     "draws_for", "dvoretzky", "ends_at", "ends_by_tests", "hosmer_lemeshow", "inside", "interval", "kish",
     "level_of_an_end", "mean_intervals", "mean_residuals", "means_at_once", "monotone_hull", "noise_of",

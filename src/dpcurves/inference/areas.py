@@ -225,9 +225,6 @@ def _furthest(found: WonOfAll, moved: WonOfAll, spread: AreaSpread | None, each:
     return float(far)
 
 
-# The area under a ROC curve that was made from noisy counts: the area of the curve, or of the counts themselves.
-
-
 LARGE = 0.03
 """The standard deviation by noise, of an area, at which both areas have the same weight."""
 FEW_DRAWS = 100

@@ -20,9 +20,6 @@ def mean_residuals(groups: GroupCounts) -> FloatArray:
     return np.asarray(np.clip(residuals, -groups.upper, 1 - groups.lower))
 
 
-# Do predicted chances agree with outcomes? The statistic of Hosmer and Lemeshow, judged with its noise.
-
-
 MOST_RECORDS = 2.0**62  # of a group, as drawn: noise may claim more than there are integers
 LEAST_VARIANCE = 1e-9  # squared records: where there is neither chance nor noise, any difference is a large one
 
@@ -130,9 +127,6 @@ def simulated_p_value(
     )  # fmt: skip
     reached = hosmer_lemeshow(groups, noise_variance)
     return chance_of_as_much(float(reached), hosmer_lemeshow(null, noise_variance))
-
-
-# Do two columns depend on each other? The chi-squared statistic of a noisy table, judged with its noise.
 
 
 def expected_counts(cells: FloatArray) -> FloatArray:

@@ -533,9 +533,6 @@ def _at_least(integers: IntArray, noise: Noise) -> FloatArray:
     return np.asarray(tails[np.clip(values - support[0], 0, len(support)).astype(np.int64)])
 
 
-# The difference of two numbers that were measured on their own.
-
-
 LEVEL = 0.95
 NORMAL = 1.959963984540054
 """The quantile of the normal law that belongs to this level."""
@@ -601,9 +598,6 @@ def pvalue_of(found: Measured) -> float:
         return 1.0
     reach = found.value - found.lower if found.value > 0 else found.upper - found.value
     return float(2 * ndtr(-abs(found.value) / reach * NORMAL if reach > 0 else -inf))
-
-
-# Intervals of the largest, and of the sum, of absolute values that are each known with errors.
 
 
 DEVIATIONS = 4.0

@@ -17,9 +17,6 @@ from ..codec import STORED
 from .interval_sums import agreed, in_parts, over_cells
 from .law import LEAST_VARIANCE, CountLaw, EvenSums, Noise, Part, over
 
-# Shrinkage of deviations that noise alone may explain.
-
-
 NO_TOTAL = "without totals of the rows, one row and a public total with a missing count are needed"
 CLEAR = 3.0  # children that deviate this many times more than noise explains are judged apart from the other families
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from math import ceil, exp, expm1, inf, log, log1p, nan, prod, sqrt
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, cast
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class Noise:
             ``exp(-z**2 / (2 * parameter))``.
         parameter: The scale of a Laplace law, or the variance parameter of a Gaussian one.
         parties: How many have each added such a draw: one, but where none is trusted with the noise. A fraction m / n:
-            m parties have each added a share, n of which are such a draw together (see `noise.shares`).
+            m parties have each added a share, n of which are such a draw together (see `dpcurves_sites.shares`).
     """
 
     family: Family
@@ -147,7 +147,6 @@ def _parties_of(stored: Any) -> Parties:
 
 
 def _places_to_json(places: Places) -> dict[str, list[int]]:
-    """Cells as plain objects; a formula as one."""
     if isinstance(places, range):
         return {"range": [places.start, places.stop, places.step]}
     return {"list": list(places)}
@@ -262,23 +261,37 @@ def _in_boxes(cumulated: FloatArray, shape: tuple[int, ...], generator: np.rando
 
 Kind = TypeVar("Kind", bound="Law")
 VALUES_AT_ONCE = 2**19  # what is worked on fits nearly in the cache
+LEAST_PEOPLE = 2.0
+"""A mean over pairs of fewer people is taken as of so many."""
 
 
-class Answered(NamedTuple):
-    """Debiased shares of each answer from reports about one tiling, made to add up.
+class Answered(Protocol):
+    """Randomised answers of people, one of each person about one cell: means over pairs of these people."""
 
-    A report about a true answer e is then off by noise of the covariance ``P (common I + own e e') P`` over all
-    answers, where P takes off the mean: of `scatter`, with the same proof.
+    @property
+    def counts(self) -> FloatArray:
+        """Unbiased counts of all answers, which add up to `people`; the last is that the value is missing."""
 
-    Attributes:
-        counts: Unbiased counts of all answers; the last is that the value is missing.
-        common: The variance of each answer in a report.
-        own: What that of the true answer has more; it may be less.
-    """
+    @property
+    def people(self) -> int:
+        """The number of people."""
 
-    counts: FloatArray
-    common: float
-    own: float
+    @property
+    def present(self) -> float:
+        """About how many people have a value."""
+
+    @property
+    def deviation_of_missing(self) -> float:
+        """The standard deviation of how many have none, by noise: about, where few have none."""
+
+    def mean(self, kernel: FloatArray) -> float:
+        """The mean of a kernel (cells, cells) over all pairs of different people who have a value."""
+
+    def likely(self, shares: FloatArray) -> Self:
+        """These answers, if they had these shares."""
+
+    def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
+        """The standard deviation of `mean`, if answers had these shares."""
 
 
 class Law(ABC):

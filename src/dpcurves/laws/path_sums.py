@@ -123,9 +123,6 @@ class PathSums(CountLaw):
         )
 
 
-# Counts of prefixes, read as counts of the cells that lie between their thresholds.
-
-
 Read = tuple[Law, tuple[int, ...]]
 """A law, and values in its order."""
 MOST_PLACES = 2**53

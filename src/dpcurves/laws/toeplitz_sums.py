@@ -96,7 +96,6 @@ def _transform(values: Residues, prime: Prime) -> None:
 
 
 def _transform_back(values: Residues, prime: Prime) -> None:
-    """The inverse of `_transform`."""
     modulus = np.uint64(prime.modulus)
     size = values.shape[-1]
     roots = _roots(Prime(prime.modulus, pow(prime.generator, -1, prime.modulus)), size)
@@ -152,9 +151,6 @@ def _next_digit(digits: list[Residues], residue: Residues, modulus: int) -> Resi
         lower = _remainder(_remainder(digit, np.uint64(modulus)) * np.uint64(place), np.uint64(modulus))
         missing, place = _reduced(missing + (modulus - lower), np.uint64(modulus)), place * prime.modulus % modulus
     return _remainder(missing * np.uint64(pow(place, -1, modulus)), np.uint64(modulus))
-
-
-# Sums of cells in which the cells further back weigh less: a square root of cumulating.
 
 
 _GUARD = 60

@@ -15,9 +15,6 @@ from math import ceil, floor
 from ..arguments import Named, Refused, WrongKind
 from ..privacy import Neighbours, PrivacyLoss, Unit
 
-# Privacy loss in whole billionths: what a ledger adds up.
-
-
 BILLION = 10**9
 LEAST_ROUNDED = 10**5
 """Billionths of a turn below which it is not rounded: more than a hundred thousandth of it would be lost."""
@@ -228,9 +225,6 @@ class QuestionBudget:
         exact = loss.rho if loss.epsilon is None else loss.epsilon
         whole = floor(exact * share * BILLION)
         return share if whole < LEAST_ROUNDED else whole / (exact * BILLION)
-
-
-# Texts that a ledger may store.
 
 
 LONGEST_NAME = 200  # a name is looked up in an index, and databases index short texts only

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
 
-# The secret that authenticates a ledger and ranks the records of a unit, and files that appear complete and once.
-
-
 def publish(path: Path, write: Callable[[Path], object]) -> bool:
     """Let `write` fill a draft, then give it its name; if another process was first, its file stays.
 
@@ -84,9 +81,6 @@ def _sync(path: Path, mode: int) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-# The secret that seals a ledger, and ranks the records of a unit.
 
 
 VARIABLE = "DPCURVES_LEDGER_KEY"

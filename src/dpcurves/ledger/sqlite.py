@@ -149,9 +149,6 @@ class _Place:
         os.pwrite(self._file, _NUMBER.pack(number), place)
 
 
-# Ledgers in a file, and ledgers that forget.
-
-
 FOUNDING_SECONDS = 10
 """Seconds that a key may be there before its ledger is: whoever makes both has them ready, and gives them their names;
 but a disk may be slow to keep a name, and a process may stand still between the two."""
@@ -366,9 +363,6 @@ def _connect(uri: str, path: Path) -> sqlite3.Connection:
     return connection
 
 
-# Ledgers on a PostgreSQL server, shared by many machines.
-
-
 _FOUNDING = int.from_bytes(b"dpcurves")
 _PREPARE = sql.text(
     "SELECT set_config('lock_timeout', :wait, true),"
@@ -442,9 +436,6 @@ def _found_once(connection: sql.Connection, key: chain.Key) -> None:
 
 def _is_founded(connection: sql.Connection) -> bool:
     return sql.inspect(connection).has_table(chain.BOOK.name)
-
-
-# The location of a ledger.
 
 
 _KNOWN = "sqlite:///budget.db, postgresql+psycopg://user@host/database or sqlite:// is needed"

@@ -14,9 +14,6 @@ from .account import Grant, require_name, require_text
 from .chain import ANSWERS, GRANTS, NOTES, STATES, Chain, Fact
 from .verification import Head, grant_of, head_of, require_grant, require_reached, require_unbroken, require_whole
 
-# The answers to the ticks of a stream, and the secret state from which it goes on: both, or neither.
-
-
 FIRST_TICK = 1
 PART = -1
 """The part number of answers to ticks: parts of questions are counted from 0."""

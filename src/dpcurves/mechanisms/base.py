@@ -14,9 +14,6 @@ from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import Query
 
-# The interfaces that mechanisms fulfil.
-
-
 ExactTable = NDArray[np.int64] | NDArray[np.object_]
 """The flat table of a query, missing cell last: 64-bit integers, or Python's own where these are too short."""
 
@@ -86,7 +83,6 @@ class Answering:
         return self._plan(query, loss, adjacency)
 
     def _plan(self, query: Any, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """The plan for a query of one of the kinds."""
         raise NotImplementedError
 
     def asked(self, plan: Plan) -> Any:

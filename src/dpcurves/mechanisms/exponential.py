@@ -53,9 +53,6 @@ def _root(value: Fraction) -> Fraction:
     return Fraction(isqrt(int(value * 4**_ROOT_BITS)), 2**_ROOT_BITS)
 
 
-# Deviations of cells from their mean in all windows of 1, 2, 4, 8, ... cells, in n log n steps.
-
-
 Places = NDArray[np.int32]
 Penalties = NDArray[np.uint32]
 

@@ -33,8 +33,6 @@ from ..queries.query import Places
 from .base import Answering, ExactTable
 from .tree_strategy import DISCRETE, Shape, best_shape
 
-# Calibration of noise: from shares of a loss to exact laws for the sums of a plan, with the proof.
-
 
 def law_of(
     query: CountQuery | SumQuery | WeighedQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency

@@ -82,9 +82,6 @@ def rule_for(loss: PrivacyLoss, adjacency: Adjacency, parts: int) -> CauchyRule:
     return cauchy_rule(pure_epsilon(loss * Fraction(1, parts)) / adjacency.l1_sensitivity)
 
 
-# Medians, medians of halves, and so on, each with Cauchy noise of the smooth sensitivity of the median.
-
-
 HALF = Fraction(1, 2)
 LEAST_SENSITIVITY = 2.0**-500
 """A sensitivity, in half cells, that is above 0; far above where floating point loses digits."""
@@ -214,9 +211,6 @@ def _largest(left: IntArray, of_left: FloatArray, right: IntArray, of_right: Flo
             stack[waiting] = middle + 1, high, at, final
             waiting += 1
     return best
-
-
-# The area under an ROC curve as one number, with Cauchy noise of its smooth sensitivity.
 
 
 AREA_STEPS = 2**20

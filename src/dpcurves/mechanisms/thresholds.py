@@ -222,9 +222,6 @@ def ends(counts: Sequence[int], least: int, own: Sequence[int], common: Sequence
         yield int(reached)
 
 
-# A partition that is fine where records are many and coarse where they are few, however deep: PrivTree.
-
-
 LARGEST_SCALE = 2**40
 _ROOT_BITS = 40
 _ABOVE = 1 + Fraction(1, 2**50)  # times this a logarithm that was rounded, wrong in its last bit, is too large

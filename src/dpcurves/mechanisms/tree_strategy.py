@@ -129,9 +129,6 @@ class PerfectTrees:
         return pulls
 
 
-# Choice of nested tilings and of their shares of the loss: least mean squared error of a prefix.
-
-
 Radices = tuple[int, ...]
 
 DISCRETE = 1

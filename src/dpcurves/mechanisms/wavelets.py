@@ -290,9 +290,6 @@ def _moved(along: tuple[Parting, ...], family: Family) -> Fraction:
     return apart - (shared + signed if family is Family.LAPLACE else 2 * signed)
 
 
-# A square root of prefix sums, with Gaussian noise between its two halves.
-
-
 BITS = 20
 
 

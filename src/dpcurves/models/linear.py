@@ -19,9 +19,6 @@ from ..arrays import FloatArray
 from ..data.axis import Categories, Category, Input, Predictor, require_name
 from .terms import Level, Link, Power, Ranged, Term, Transform, column_of, declared, factor_of, written
 
-# Names of coefficients, as R and statsmodels write them, as terms.
-
-
 INTERCEPTS = {"(Intercept)", "Intercept", "const"}
 ESTIMATES = ("estimate", "Estimate", "coef", "x")
 NAMES = ("term", "", "rownames", "name")
@@ -145,9 +142,6 @@ def link_of_statsmodels(result: Any) -> Link:
     return LINKS[word]
 
 
-# Linear models of scikit-learn, alone or behind a pipeline, as terms.
-
-
 Feature = tuple[Term, ...]
 """A column of a design matrix: a sum of terms."""
 LOGISTIC = {"LogisticRegression", "LogisticRegressionCV"}
@@ -229,7 +223,6 @@ def _through(step: Any, design: Design) -> Design:
 
 
 def _columns(step: Any, design: Design) -> Design:
-    """Blocks of columns, one behind the other."""
     names = [str(each) for each in step.feature_names_in_]
     features: list[Feature] = []
     categories, others = dict(design.categories), design.others
@@ -298,7 +291,6 @@ def _scaled(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
 
 
 def _powers(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
-    """Products of powers of features."""
     found = []
     for powers in step.powers_.tolist():
         product: Feature = (Term(1.0, ()),)
@@ -529,7 +521,6 @@ class Scorecard(Predictor):
 
 
 def _require_fit(factor: Power | Level, column: Ranged | Categories) -> None:
-    """That a factor is one of this column."""
     if isinstance(factor, Level) != isinstance(column, Categories):
         raise Refused("terms", f"{factor.column!r} has {'a range' if isinstance(column, Ranged) else 'categories'}")
     if isinstance(column, Categories) and isinstance(factor, Level) and factor.category not in column.values:

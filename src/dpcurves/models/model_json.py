@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy as np
 from ..arguments import Refused, require_kind, shown
 from ..arrays import FloatArray
 from ..data.axis import MOST_JSON, Input, Predictor
-from .folds import Folds, HeldOut
 from .linear import Scorecard
 from .trees import Trees
 
@@ -60,8 +60,8 @@ class Residual(Predictor):
 
 
 KINDS: tuple[type[Scorecard | Trees], ...] = (Scorecard, Trees)
-OF_FOLDS: tuple[type[Folds | HeldOut], ...] = (Folds, HeldOut)
-"""Predictors that questions make by themselves; a site reads them in what it is asked."""
+GROUP = "dpcurves.predictors"
+"""Entry points of other packages: predictors that questions make by themselves; a site reads them in its questions."""
 
 
 def predictor_from_json(text: str) -> Predictor:
@@ -100,16 +100,18 @@ def predictor_of(stored: Any) -> Predictor:
     """
     kinds = {kind.KIND: kind for kind in KINDS}
     word = stored.get("dpcurves") if isinstance(stored, Mapping) else None
-    made = {kind.KIND: kind for kind in OF_FOLDS}
-    if not isinstance(word, str) or word not in {*kinds, *made, Residual.KIND}:
+    is_own = isinstance(word, str) and word in {*kinds, Residual.KIND}
+    made = [] if is_own else [each.load() for each in entry_points(group=GROUP, name=str(word))]
+    if not is_own and not made:
         raise Refused("model", f"an object whose field dpcurves is one of {', '.join(kinds)} is needed")
     facts = {name: value for name, value in stored.items() if name not in {"dpcurves", "name"}}
     try:
         if word == Residual.KIND:
             return Residual(facts["outcome"], predictor_of(facts["model"]))
-        if word in made:
-            return made[word].of_facts(facts)
-        return kinds[word].of_facts(stored.get("name", ""), facts)
+        if made:
+            found: Predictor = made[0].of_facts(facts)
+            return found
+        return kinds[str(word)].of_facts(stored.get("name", ""), facts)
     except Refused:
         raise
     except KeyError as error:

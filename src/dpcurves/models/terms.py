@@ -136,9 +136,6 @@ def factor_of(stored: Any) -> Power | Level:
     return Level(stored["column"], stored["is"]) if "is" in stored else Power(**stored)
 
 
-# From a linear predictor to what is predicted: rising functions, worked out number by number.
-
-
 LARGEST_EXPONENT = 700.0
 """Beyond it a logarithmic link stays where it is: still a double."""
 

@@ -55,9 +55,6 @@ class Tree:
             raise Refused("trees", "finite thresholds and values are needed")
 
 
-# Trees of scikit-learn as lists of thresholds.
-
-
 SINGLE = {"DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier"}
 FORESTS = {"RandomForestRegressor", "RandomForestClassifier", "ExtraTreesRegressor", "ExtraTreesClassifier"}
 BOOSTED = {"GradientBoostingRegressor", "GradientBoostingClassifier"}
@@ -263,7 +260,6 @@ def _sums(  # noqa: PLR0917
     right: IntArray,
     value: FloatArray,
 ) -> FloatArray:
-    """The leaves of each record, added tree by tree."""
     found = np.zeros(len(table))
     for record in range(len(table)):
         total = 0.0

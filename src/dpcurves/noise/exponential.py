@@ -214,9 +214,6 @@ class InversionTable:
         return np.where(last < self._lower[outcomes], outcomes, -1).astype(np.int16)
 
 
-# A private choice among candidates: the exponential mechanism, exact.
-
-
 LAST_BIN = 256  # bins are at least 1 / (4 * rate) wide, so a candidate in the last one has a weight below exp(-64)
 
 Penalties = NDArray[np.int64] | Sequence[int]
@@ -302,9 +299,6 @@ def _binned(distances: NDArray[np.uint64], rate: Fraction) -> SelectionBins:
     bits = 63 if rate == 0 else min(63, max(0, int(1 / (2 * rate)).bit_length() - 1))
     binned = np.minimum(distances >> np.uint64(bits), np.uint64(LAST_BIN)).astype(np.int64)
     return SelectionBins(rate, bits, distances, binned, np.bincount(binned).tolist())
-
-
-# A private choice among partitions: the exponential mechanism over all of them at once.
 
 
 DIGIT = 11

@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 
 from ..arguments import Refused
 
-# The source of all secret randomness.
-
-
 LEAST_SECRET = 32
 _ZEROS = memoryview(bytes(2**20))  # made once: zeros that are made anew take longer than the stream that goes over them
 

@@ -15,9 +15,6 @@ from typing import Any
 from ..arguments import Exact, NotInstalled, Refused, WrongKind, exact, number
 from ..codec import STORED
 
-# Between zero-concentrated privacy and (epsilon, delta), in both directions.
-
-
 DIGITS = 12
 COARSE = 1e-4
 BILLIONTH = Decimal("1e-9")
@@ -111,9 +108,6 @@ def _not_negative(value: Fraction | float, name: str) -> float:
     if not (isfinite(number) and number >= 0):
         raise Refused(name, f"a finite number is needed that is not negative, got {value}")
     return number
-
-
-# Composition of several losses by their privacy loss distributions: tighter than adding them up.
 
 
 MOST_STEPS = 2**17  # of a loss distribution, at most

@@ -137,9 +137,6 @@ def laid_out(places: Places) -> NDArray[np.int64]:
     return np.array(places, dtype=np.int64)
 
 
-# Questions about the order of records: medians of medians, and how well one column ranks two classes.
-
-
 MOST_LEVELS = 16
 
 
@@ -180,9 +177,6 @@ class AucQuery(Query):
         classes, scores = self.axes if len(self.axes) == 2 else (None, None)
         if not (isinstance(classes, Categories) and classes.slots == 2 and isinstance(scores, Axis)):
             raise Refused("axes", "two classes, negatives first, and one column of scores are needed")
-
-
-# A claim about a coefficient, tried in disjoint subsets of the units.
 
 
 MOST_SUBSETS = 10_000
@@ -397,7 +391,6 @@ def _tiles(starts: range | tuple[int, ...], cells: int) -> bool:
 
 
 def _holds(fine: range | tuple[int, ...], coarse: range | tuple[int, ...]) -> bool:
-    """Tell whether `fine` contains all of `coarse`."""
     return all(map(fine.__contains__, coarse)) if isinstance(fine, range) else frozenset(fine).issuperset(coarse)
 
 

@@ -15,9 +15,6 @@ from ..arguments import Refused, make_each_whole
 from ..arrays import IntArray
 from .query import Places, Query, Read, laid_out
 
-# Questions about regions of a whole table: cells that stand together in an order of their own.
-
-
 MOST_EXPECTED = 2**62
 
 Box = tuple[tuple[int, int], ...]
@@ -261,7 +258,6 @@ def _divisions(cells: int, fan: int) -> int:
 
 
 def _along(boxes: Boxes, axis: int, fan: int) -> Boxes:
-    """Boxes divided along one axis."""
     width = boxes.width[:, axis]
     parts = np.minimum(fan, width)
     box = np.repeat(np.arange(len(parts)), parts)

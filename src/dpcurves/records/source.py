@@ -663,9 +663,6 @@ def _is_text(held: DataType) -> bool:
     )  # fmt: skip
 
 
-# SENSITIVE. Rows as a stream of Arrow batches, with types that DuckDB takes whatever the values.
-
-
 BATCH = 2**17
 SCANNED = "scanned"
 

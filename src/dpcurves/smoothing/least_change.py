@@ -12,27 +12,26 @@ from ..arguments import Refused
 from ..arrays import FloatArray, compiled
 from .noise_graph import Elimination, Indices, NoiseGraph, Slots
 
-# A curve as its steps, from nothing to the most it may be.
-
 
 @dataclass(frozen=True, slots=True)
-class AtMost:
+class _Known:
+    count: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.count) and self.count >= 0):
+            raise Refused("count", f"a finite number of at least zero is needed, got {self.count}")
+
+
+class AtMost(_Known):
     """The last point is `count` or less."""
 
-    count: float
-
-    def __post_init__(self) -> None:
-        _require_count(self.count)
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Exactly:
+class Exactly(_Known):
     """The last point is `count`: it stands at the public maximum, and the number of records is public."""
 
-    count: float
-
-    def __post_init__(self) -> None:
-        _require_count(self.count)
+    __slots__ = ()
 
 
 Ceiling = AtMost | Exactly | None
@@ -68,11 +67,6 @@ def curve_of(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
 def is_smooth(steps: FloatArray, ceiling: Ceiling) -> bool:
     """Tell whether the curve does not fall, and keeps to its ceiling."""
     return not np.any(steps < 0) and not (isinstance(ceiling, Exactly) and steps[-1] > 0)
-
-
-def _require_count(count: float) -> None:
-    if not (np.isfinite(count) and count >= 0):
-        raise Refused("count", f"a finite number of at least zero is needed, got {count}")
 
 
 # The smallest change of noises, in squares, that makes a curve rise as counts do.

@@ -180,9 +180,6 @@ def _fill(order: Indices, blocks: Blocks, slots: Slots, variance: FloatArray, la
     return True
 
 
-# Linear equations on a noise graph, solved in one sweep up and one down.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Elimination:
     """LDL factors of ``K + diag(ground)``, where K is the Laplacian of the graph of noisy counts with weighted edges.
@@ -294,9 +291,6 @@ def variance_of_each(bounds: Sequence[IntArray], variances: Sequence[float]) -> 
     if not all(np.isin(coarse, fine).all() for coarse, fine in pairwise(bounds)):
         raise Refused("bounds", "every block must be a union of blocks of the next level")
     return np.repeat(np.asarray(variances, dtype=np.float64), [len(ends) - 1 for ends in bounds])
-
-
-# Noisy counts as a curve whose noise lies on stretches of it: what monotone smoothing begins with.
 
 
 LEAST = 1e-9

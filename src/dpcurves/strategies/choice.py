@@ -41,8 +41,6 @@ from ..laws.law import printed
 from ..queries import CountQuery, CoverageQuery, NamesQuery, Query, RankedNamesQuery, Read
 from . import found_range, prefixes, ranks
 
-# The first interval around the middle of a grid that covers a share: compared in private, or read off counts.
-
 
 def compared(workload: FirstInterval, setting: Setting) -> Strategy[IntervalFound]:
     """Ask for the interval itself, which is found by noisy comparisons."""
@@ -170,9 +168,6 @@ def notes_on_price(loss: str, unlisted: Unlisted) -> tuple[str, ...]:
         f"no groups of {unlisted.column} are listed: {loss} finds those of many units, and the rest of the loss asks "
         "by them; a group that nobody listed is told with at most the chance of that delta where one unit alone has it",
     )
-
-
-# Choice of the strategy of a workload, for who can count once, and for who can count again after an answer.
 
 
 def cell_by_cell(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:

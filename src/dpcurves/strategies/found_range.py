@@ -590,7 +590,7 @@ def _or_all(tilings: Tilings, slots: int) -> Tilings:
     return tilings if len(tilings[-1]) > 1 else (range(slots),)
 
 
-def refused(workload: Anywhere | Range, setting: Setting) -> Strategy[Counted]:
+def refused(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
     """Refuse to look for a range, where records are counted only once.
 
     Raises:

@@ -96,9 +96,6 @@ def along(axes: Axes) -> Axis:
     return axes[-1]
 
 
-# Counts of intervals that are halved one by one, each time the fullest. Many turns.
-
-
 TURNS_SHARE = Fraction(1, 4)
 MOST_ROUNDS = 1000
 
@@ -180,9 +177,6 @@ def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
         insort(starts, starts[fullest] + int(widths[fullest]) // 2)
 
 
-# Counts of intervals that are short where records are many. Two turns.
-
-
 PARTITION_SHARE = Fraction(1, 5)
 MOST_PARTS = 2**20
 
@@ -233,9 +227,6 @@ class GrownPartition:
 
     def __str__(self) -> str:
         return "on a grown partition"
-
-
-# Counts between cuts that are chosen to have about equally many records between them. Two turns.
 
 
 CUTS_SHARE = Fraction(3, 10)

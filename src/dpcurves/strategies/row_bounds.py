@@ -162,17 +162,14 @@ def growth_of(plans: Sequence[Plan], noise: float) -> NoiseGrowth:
         plans: They are made under this bound.
         noise: The standard deviation of one count, for what has no error of its own.
     """
-    errors = [_in_records(plan) for plan in plans]
+    steps = [plan.query.per_record_sensitivity if isinstance(plan.query, SumQuery) else 1 for plan in plans]
+    errors = [plan.error / step for plan, step in zip(plans, steps, strict=True)]
     known = [error for error in errors if isfinite(error) and error > 0] or [noise]
     queries = [plan.query for plan in plans]
     if all(type(each) is CountQuery and each.read is Read.CELLS for each in queries):
         return NoiseGrowth(min(known) / 2, max(each.rows * each.cells for each in queries))
     smoothed = any(isinstance(each, PartitionQuery) or each.of_prefixes for each in queries)
     return NoiseGrowth(min(known) / 2 * (SMOOTHED if smoothed else 1.0), 0)
-
-
-def _in_records(plan: Plan) -> float:
-    return plan.error / plan.query.per_record_sensitivity if isinstance(plan.query, SumQuery) else plan.error
 
 
 @dataclass(frozen=True, slots=True)

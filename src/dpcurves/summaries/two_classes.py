@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import FloatArray
 
-# Reading a curve that is given at the edges of cells.
-
 
 def numbers(name: str, given: ArrayLike) -> FloatArray:
     """A number or an array of them, as doubles; `name` is the argument to blame.
@@ -105,9 +103,6 @@ def on_simplex(values: FloatArray, total: float) -> FloatArray:
     cut = float(cuts[np.flatnonzero(falling > cuts)[-1]])
     kept: FloatArray = np.maximum(values - cut, 0.0)
     return kept * (total / float(kept.sum()))
-
-
-# Counts cumulated, and made to rise as cumulated counts must.
 
 
 def non_decreasing(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -223,9 +218,6 @@ def from_the_top(cells: FloatArray) -> FloatArray:
     return np.maximum(cumulated, 0)
 
 
-# ROC curves of normal scores with equal spread in both classes.
-
-
 AREA_STEPS = 2**20
 
 
@@ -250,9 +242,6 @@ def binormal_tpr(fpr: FloatArray, auc: float) -> FloatArray:
     return np.asarray(ndtr(sqrt(2) * ndtri(auc) + ndtri(fpr)))
 
 
-# The Kolmogorov-Smirnov distance of the scores of two classes, from counts in cells.
-
-
 def class_gaps(cells: FloatArray) -> FloatArray:
     """The distribution function of negatives less that of positives, (..., 2, cells) to (..., cells - 1): inner edges.
 
@@ -271,9 +260,6 @@ def largest_gap_of_classes(cells: FloatArray) -> FloatArray:
     0.5
     """
     return np.asarray(np.abs(class_gaps(cells)).max(axis=-1, initial=0.0))
-
-
-# Net benefit of acting on scores, from the counts of two classes above thresholds.
 
 
 def odds(threshold: FloatArray) -> FloatArray:
@@ -300,9 +286,6 @@ def net_benefit(true: FloatArray, false: FloatArray, size: float, threshold: Flo
     [0.25]
     """
     return np.asarray((true - odds(threshold) * false) / max(size, 1.0))
-
-
-# Precision and recall from the counts of two classes in cells of scores. High scores are positive.
 
 
 def precision_and_recall(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -336,9 +319,6 @@ def average_precision(cells: FloatArray) -> FloatArray:
     precision = np.divide(true, false + true, out=np.zeros_like(true), where=false + true > 0)
     positive = cells[..., 1, ::-1]
     return np.asarray((positive * precision).sum(axis=-1) / np.maximum(positive.sum(axis=-1), LEAST_MASS))
-
-
-# Calibration errors of predicted probabilities, from the counts of two classes in cells of them.
 
 
 def brier_score(cells: FloatArray, scores: FloatArray) -> FloatArray:

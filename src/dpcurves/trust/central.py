@@ -36,9 +36,6 @@ class Curator:
     memory: Memory
 
 
-# Central model: a single curator sees all records and adds the noise once.
-
-
 SEEDED, PAID = "seeded", "paid"
 _DIGITS = 15  # of a fingerprint in base 16
 

@@ -151,8 +151,7 @@ def pair_statistic(release: Release) -> UStatistic:
     notes = [f"{known.pairs} pairs of about {planned:.0f} came"] if known.pairs < 0.99 * planned else []
 
     def ends(level: float, population: bool) -> tuple[float, float]:
-        if population:
-            require_independent(privacy)
+        require_independent(privacy, population)
         return pair_interval(known, values, level, population=population)
 
     least, most = (float(known.step * end) for end in (known.least, known.most))

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from dpcurves.conversation import Plan
 from dpcurves.ledger import Allotment
-from dpcurves.mechanisms.lazy_tree import NoiseKey, noise_name
 
 from ..crypto import Z64, Domain
 from ..crypto.comparison import DIGEST_SIZE
 from ..serving.messages import ProtocolAborted, opened
+from ..serving.noise_key import NoiseKey, noise_name
 from ..serving.task_document import Role, bearer_shown
 from ..serving.two_servers import dap, report_set
 from ..serving.two_servers.collection import CLOSES, LARGEST_LISTING, LARGEST_QUESTION, Collection, OfPeer, derived

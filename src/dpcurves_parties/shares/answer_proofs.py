@@ -73,9 +73,9 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Refused
 from dpcurves.inference import Weighed, tail_bound
 from dpcurves.laws import IntervalSums, PathSums
-from dpcurves.mechanisms.lazy_tree import NoiseKey
 
 from ..serving.messages import ProtocolAborted
+from ..serving.noise_key import NoiseKey
 from ..serving.task_document import Role
 from ..serving.two_servers.collection import derived
 

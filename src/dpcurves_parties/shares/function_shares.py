@@ -18,12 +18,14 @@ from dpcurves.laws import CountLaw, IntervalSums, PathSums
 from dpcurves.laws.law import printed
 from dpcurves.ledger import Allotment
 from dpcurves.mechanisms.auto import LINEAR
-from dpcurves.mechanisms.lazy_tree import NoiseKey, path_law
+from dpcurves.mechanisms.lazy_tree import path_law
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, PrefixQuery, Query
 from dpcurves.strategies import at_once
 from dpcurves.trust.base import Answer, require
+
+from ..serving.noise_key import NoiseKey
 
 SERVERS = 2
 RING = 2**64

@@ -12,10 +12,10 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused
-from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
 
 from ..crypto.prio3 import MODULUS, Prio3Histogram, VerifiedCells
+from ..serving.noise_key import NoiseKey
 from ..serving.two_servers.kinds import Sharing
 from ..serving.two_servers.report_set import ID
 from .shared_records import Accepted

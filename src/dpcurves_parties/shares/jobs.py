@@ -17,11 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.mechanisms.lazy_tree import NoiseKey
-
 from ..crypto import Node, NodeSums, engine_of_task
 from ..serving.blobs import Blob, Blobs
 from ..serving.messages import ProtocolAborted
+from ..serving.noise_key import NoiseKey
 from ..serving.workers import Workers
 from .shared_records import CheckedEncoding, CheckedReports, Encoding, Evaluation, Reports, Words
 

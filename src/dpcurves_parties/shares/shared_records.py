@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.arguments import Refused
-from dpcurves.mechanisms.lazy_tree import NoiseKey
 from dpcurves.noise.randomness import Randomness
 
 from ..crypto import (
@@ -38,6 +37,7 @@ from ..crypto import (
 )  # fmt: skip
 from ..crypto.comparison import Shared, SharedChecked
 from ..crypto.keys import checked_record_words
+from ..serving.noise_key import NoiseKey
 from ..serving.two_servers.collection import AT_ONCE
 from ..serving.two_servers.kinds import Sharing
 from .answer_proofs import Prover, require_words

@@ -261,9 +261,6 @@ def _subset(name: str, subsets: int) -> str:
     return f"CAST(CAST('0x' || substr({digest}, 1, 15) AS UBIGINT) % {subsets} AS DOUBLE)"
 
 
-# SENSITIVE. The subsets of units whose names an engine has sent: told here, so that no engine sees the key.
-
-
 DIGITS = 15
 """Hexadecimal digits of a digest that say the subset: sixty bits, of which no rounding is seen."""
 
@@ -368,7 +365,6 @@ def read_in_sql(rows: str, bound: Sequence[engines.BoundAxis], extra: str) -> st
 
 
 def _joined(bound: Sequence[engines.BoundAxis], slots: Sequence[str]) -> str:
-    """SQL for the place in the table, from the slots on its axes."""
     sizes = [each.axis.slots for each in bound]
     kind, place = slot_type(sizes), slots[0]
     for number, size in enumerate(sizes[1:], start=1):
@@ -408,9 +404,6 @@ def _batches(
     each = ", ".join(f"coalesce({value}, 'nan'::DOUBLE) AS k{number}" for number, value in enumerate(values))
     found = connection.sql(f"SELECT {each} FROM ({_read(rows, bound)})")
     yield from doubles_from(found)
-
-
-# SENSITIVE. DuckDB as an engine: files, frames and arrays on this machine.
 
 
 USED, PARTED, SIZED = "used", "parted", "sized"

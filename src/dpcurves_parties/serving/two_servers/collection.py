@@ -25,13 +25,13 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from dpcurves.arguments import Refused
 from dpcurves.conversation import ALL
 from dpcurves.ledger import Allotment, Ledger, QuestionBudget
-from dpcurves.mechanisms.lazy_tree import NoiseKey
 
 from ..blobs import Blobs
 from ..channel import Channel, trusting
 from ..identity import Identity, Server
 from ..messages import UNLIKE, ProtocolAborted, Trouble, facts_of
 from ..messages import opened as read
+from ..noise_key import NoiseKey
 from ..server import Line
 from ..task_document import Role, bearer_shown, hash_of_shown
 from ..workers import Here, Workers

@@ -7,9 +7,8 @@ from math import sqrt
 
 import numpy as np
 
-from ..arrays import FloatArray
-
-LEAST_PEOPLE = 2.0
+from dpcurves.arrays import FloatArray
+from dpcurves.laws.law import LEAST_PEOPLE
 
 
 @dataclass(frozen=True, eq=False)

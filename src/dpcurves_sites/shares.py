@@ -15,10 +15,10 @@ from math import ceil, exp, expm1, inf, log, pi, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused, number_of_draws, positive
-from . import discrete_gaussian
-from .exponential import WORD, Bracket, InversionTable, decay
-from .randomness import Randomness
+from dpcurves.arguments import Refused, number_of_draws, positive
+from dpcurves.noise import discrete_gaussian
+from dpcurves.noise.exponential import WORD, Bracket, InversionTable, decay
+from dpcurves.noise.randomness import Randomness
 
 # The difference of two Polya variables of a rational shape, drawn exactly.
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..arguments import Refused, make_whole, require_known, several
-from ..arrays import FloatArray
-from ..data.axis import Input, Predictor
-from .linear import Scorecard
+from dpcurves.arguments import Refused, make_whole, require_known, several
+from dpcurves.arrays import FloatArray
+from dpcurves.data.axis import Input, Predictor
+from dpcurves.models import Scorecard
 
 MOST_FOLDS = 20
 _STEP, _FIRST, _SECOND = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))

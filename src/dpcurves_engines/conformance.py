@@ -9,10 +9,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ...arguments import Refused
-from ...arrays import FloatArray, IntArray
-from ...data import MOST_LAID_OUT, Axis, Grid, Outside, Values
-from .engine import BoundAxis
+from dpcurves.arguments import Refused
+from dpcurves.arrays import FloatArray, IntArray
+from dpcurves.data import MOST_LAID_OUT, Axis, Grid, Outside, Values
+from dpcurves.records.engines.engine import BoundAxis
 
 SPECIAL = (
     np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, np.finfo(float).max, -np.finfo(float).max, np.finfo(float).tiny,
