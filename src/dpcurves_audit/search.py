@@ -23,9 +23,6 @@ from .family import Family, Pair
 from .feature import Floats, Reader, Sample, Score, scores
 from .report import Report, Shown, Tried
 
-# Events: outcomes whose score lies in an interval, chosen on samples, and held against a claim on fresh ones.
-
-
 MOST_CUTS = 200
 CAUTION = 2.5
 """Standard errors by which a guess is lowered before events are compared: small counts win by chance otherwise."""
@@ -177,9 +174,6 @@ def _guesses(hits: NDArray[np.int64], others: NDArray[np.int64], n: int, m: int,
         error = np.sqrt((1 - p) / np.maximum(hits, 1) * (p / np.maximum(over, 1e-300)) ** 2 + (1 - q) / (others + 1))
         guess = np.log(np.maximum(over, 0)) - np.log(q) - CAUTION * error
     return np.where((hits >= 3) & (over > 0), guess, -inf)
-
-
-# The search: screens all pairs, looks again at those that stand out, confirms on fresh samples, in growing rounds.
 
 
 FIRST, GROWTH, MOST = 150, 10, 2_000_000

@@ -61,9 +61,6 @@ def draw_intervals(
     return ax
 
 
-# Numbers that are functions of released counts of one table, or of several, with intervals: models judged in full.
-
-
 PLACE = 40
 """Streams of simulation beside those of other statistics: two for each table."""
 MOST_DRAWS, VALUES, MOST_COUNTS = 4000, 2**21, 2**15

@@ -30,8 +30,6 @@ from .store import MOST_AT_ONCE, line_of
 from .studio import MADE, of_file, until_drawn, until_made
 from .visitors import Visitor
 
-# Serialisers: plain objects made of what the services return.
-
 
 def of_visitor(who: Visitor) -> dict[str, Any]:
     """The signed-in account."""

@@ -37,9 +37,6 @@ from .queue import Does, Queue
 from .store import Archive
 from .visitors import MACHINE
 
-# The server as others see it. Errors are one line; of those that nobody foresaw, type and place are told to nobody.
-
-
 UNFORESEEN = "server: something went wrong here; what was asked was not done"
 
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from . import Survival, SurvivalModel
 
-# Survival curves of one kind of event.
-
 
 def survival_question(**said: Any) -> Any:
     """The question for survival: of survey weights where they are named, and without a horizon where none is known."""
@@ -121,9 +119,6 @@ def survival_compared(curves: ByCategory[Survival], sure: Covering, weights: tup
     both = " and ".join(f"{group} {each}" for each in groups) + (f", strata of {', '.join(strata)}" if strata else "")
     words = f"{name}, {both}: chi-squared {found.statistic:.3g}, {chance_words(found.pvalue)}"
     return "".join(f"{line}\n" for line in (words, *found.notes))
-
-
-# Readings of released survival curves.
 
 
 READ = "survival", "hazard", "numbers", "figure"
@@ -254,9 +249,6 @@ class SurvivalReadingView(ResultView):
         if not hasattr(curves, "parts"):
             return CumulativeHazard(curves)
         return ByCategory(curves.columns, {name: CumulativeHazard(each) for name, each in curves.items()})
-
-
-# Questions with more than one time, or more than one kind of event.
 
 
 @dataclass(frozen=True)

@@ -98,9 +98,6 @@ class Leaving(NamedTuple):
         return Leaving(self.at_risk.taken(at), self.censored[at], entered)
 
 
-# Notes on survival curves with wide cells of time, and on their log-rank test, by released counts.
-
-
 def notes_on_wide_cells(found: Leaving, noise: Leaving) -> tuple[str, ...]:
     """A note if more may seem to survive than do, because records are censored inside cells.
 

@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Numbers at risk below the axis of a survival curve, one row for each curve, as the field shows them.
-
-
 LETTERS, ROW_HEIGHT, BELOW_TICKS = 7.0, 9.5, 22.0
 """In points: letters, the height of a row, and where the first row begins."""
 AT_RISK = "number at risk"
@@ -133,9 +130,6 @@ def draw_survival(
     return picture.signed()
 
 
-# Figures for papers, cumulative hazards and incidences, and forest plots.
-
-
 def draw_steps(
     x: ArrayLike,
     y: ArrayLike,
@@ -173,9 +167,6 @@ def draw_steps(
     picture.ax.autoscale(axis="y")  # a curve that is on these axes already may rise higher
     picture.ax.set(ylim=UNIT if share and not picture.shades else (0.0, None), xmargin=0.01)
     return picture.explain(label, upwards, place="above").signed()
-
-
-# Forest plots: numbers below each other with their intervals, those of one scale along one axis.
 
 
 ROW, HEAD = 0.34, 1.5
@@ -252,9 +243,6 @@ def _panel(
     ax.set_xlabel(AXES[scale], fontsize=8)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
-
-
-# Figures for papers: steps and bands of a few groups, numbers at risk below, and a test by its name.
 
 
 class Theme(NamedTuple):

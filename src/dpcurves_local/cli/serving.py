@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from ..tallied import Tallied
 
 
-# Plans in the local model: the randomised reports of people, and the error of the result; no data are opened.
-
-
 BATCH = 2**15
 """Number of simulated reports, of a missing value, that measure the time of one report."""
 
@@ -124,9 +121,6 @@ def _roads(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Tab
 
 
 LOCAL_PLANS: MappingProxyType[str, Command] = MappingProxyType({"local": plan_local})
-
-
-# Local model over HTTPS: commands of the server that receives reports, and of the client that sends them.
 
 
 NEEDED = ("fastapi", "httptools", "prometheus_client", "uvicorn")

@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from ..shares import Task
 
 
-# Commands of two servers and owners: run an aggregator, and contribute records to a task.
-
-
 @dataclass(frozen=True)
 class Running:
     """Options of a server of one or more tasks."""
@@ -193,9 +190,6 @@ def contribute(source: SourceOptions, document: TaskFile, bearer: Bearer, rename
 SERVER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"aggregator": aggregator, "contribute": contribute})
 
 
-# Commands of a participant and of an analyst of a task of pairs.
-
-
 def pair(source: SourceOptions, document: TaskFile, bearer: Bearer, meeting: MeetingOptions, before: Before) -> None:
     """Take part in a task of pairs with the values of a file.
 
@@ -312,9 +306,6 @@ def _document(task: PairTask, found: UStatistic, level: float, ends: dict[str, A
 
 
 ASK_PAIRS: MappingProxyType[str, Command] = MappingProxyType({"pairs": pairs})
-
-
-# Commands that ask the two servers of a task: of questions along one grid most options are set by the task.
 
 
 SAID = frozenset({

@@ -124,9 +124,6 @@ class Bearer:
         return float(whole("patience", self.patience))
 
 
-# Commands for people in pairs: their relay server, and each person's device.
-
-
 PAUSE = 0.2
 """Seconds between two polls of the mailbox, at first; each is one and a half times as long, up to some seconds."""
 LONGEST_PAUSE = 5.0

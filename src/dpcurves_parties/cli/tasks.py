@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from ..shares.task import Reported
 
 
-# A grid for a task document, proposed from a public sample: whoever counts once cannot look for a range.
-
-
 SPREAD = 100.0
 """Ratio of large to small values from which on cells of equal ratios are proposed."""
 TRIMMED = 0.05
@@ -124,9 +121,6 @@ def _seen(sample: str, column: str) -> tuple[float, float, tuple[float, float]]:
     low, high = curve.x[np.searchsorted(curve.y, half) - 1], curve.x[np.searchsorted(curve.y, 1 - half)]
     below, above = curve.quantile([TRIMMED, 1 - TRIMMED])
     return float(low), float(high), (float(below), float(above))
-
-
-# Commands for tasks: make a server's keys, create a task, show it, and close its collection.
 
 
 EXTRA = "two servers need more packages than one curator; install dpcurves[servers]"

@@ -327,9 +327,6 @@ class Frames:
         return AESGCM(self._name[:16]).encrypt(nonce, b"", body)
 
 
-# Sessions of two-party computation: the garbler, the evaluator, and both for a single instance.
-
-
 def garble(job: Job, values: Given, randomness: Octets, ending_values: Given = ()) -> Talk[list[Bits]]:
     """The garbler's part: its XOR shares of all outputs' wires, or of the ending's.
 

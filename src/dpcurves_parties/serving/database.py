@@ -14,8 +14,6 @@ from dpcurves.ledger.sqlite import place_of
 
 from .messages import ProtocolAborted, Trouble
 
-# Columns of the tables of servers.
-
 
 def keys(*names: str) -> list[Column[str]]:
     """Columns of texts that make up the primary key."""

@@ -29,9 +29,6 @@ from ..synthetic import Synthetic
 from ..visitors import Right, Subject, may, require
 from .visits import CSRF, NOT_DRAWN, Later, Visit, download, price_of, to
 
-# Asking: which question, its form, its plan as one types, and a sketch of its answer.
-
-
 AMOUNT, DO, SEEN = "amount", "do", "seen"
 OWN = frozenset({CSRF, DO, SEEN})
 """Fields that say nothing of the question."""
@@ -197,9 +194,6 @@ def _too_much(planned: Planned) -> str:
     if planned.remaining is None:
         return "No share of the budget was set for you yet: the steward of the dataset does that."
     return f"This is more than the {planned.remaining.left} that is left to you."
-
-
-# Questions that were asked, and their answers.
 
 
 ARTIST = {"svg": "image/svg+xml", **MADE}

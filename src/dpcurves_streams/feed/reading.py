@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# The public reading of a step of a stream, and sinks that keep each step once.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class StepReading:
     """A step: its time, and the reading of its released counts.
@@ -123,9 +120,6 @@ class JsonLinesFile:
             self._file.truncate(start)
             self._is_behind = False
         self._file.write(lines)
-
-
-# Pictures of streams: lines for what was read, points for what was released.
 
 
 MOST_DRAWN = 8

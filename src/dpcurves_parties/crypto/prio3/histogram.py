@@ -312,9 +312,6 @@ def _rows(texts: Sequence[bytes], size: int) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(texts), np.uint8).reshape(len(texts), size)
 
 
-# Loops, compiled where numba is installed.
-
-
 @cache
 def _loops() -> Any:
     if not loops_are_compiled():
