@@ -26,7 +26,7 @@ from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
 from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, tell_operator
 from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving_alone, serve
 
-from .api import PREFIX, router_of
+from .api import PREFIX, ROUTER
 from .forms import Form
 from .front import PER_MINUTE, Front, Gate, Shield
 from .issuer import Issuer
@@ -52,7 +52,7 @@ def create_app(front: Front, pages: Sequence[BaseRoute] = ()) -> Shield:
         redoc_url=None,
     )  # fmt: skip
     app.state.front = front
-    app.include_router(router_of())
+    app.include_router(ROUTER)
     app.router.routes.extend(pages)
     app.add_exception_handler(Named, _refused)
     app.add_exception_handler(RequestValidationError, _misread)
