@@ -150,23 +150,13 @@ class Way:
 
     def channel(self) -> Channel:
         """TLS channel to the server. Raises `Misuse`: the URL is invalid, or the file holds no certificate."""
-        import ssl
-
-        from dpcurves_parties.serving.channel import Channel, trusting
+        from dpcurves_parties.serving.channel import Channel, believing
         from dpcurves_parties.serving.identity import host_of
 
         host_of(self.to)
-        context = ssl.create_default_context()
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
-        if self.ca is not None:
-            try:
-                context = trusting(Path(self.ca).read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                raise Misuse("ca", f"{self.ca!r} can not be read, or is no certificate") from None
+        context, patience = believing(self.ca), whole("patience", self.patience)
         named_by = "--ca" if self.ca is not None else "a certificate that this machine believes"
-        return Channel(
-            self.to, context, whole("patience", self.patience), named_by=named_by, renewal="it needs a new one"
-        )
+        return Channel(self.to, context, patience, named_by=named_by, renewal="it needs a new one")
 
 
 @dataclass(frozen=True)
