@@ -177,7 +177,6 @@ class CountedNumbers(Covered):
 
     @property
     def _counted(self) -> tuple[Evidence, ...]:
-        """Sources of the numbers."""
         return self.evidence
 
     @cached_property

@@ -409,7 +409,6 @@ class _Line:
         return unpacked(octets)
 
     def close(self) -> None:
-        """Let go of the connection."""
         self._channel.close()
 
 

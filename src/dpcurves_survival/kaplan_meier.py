@@ -161,7 +161,6 @@ class Survival(Covered):
         return cls(label, privacy, evidence, grid)._noted()
 
     def _noted(self) -> Self:
-        """With notes on it, from released numbers."""
         known, told, noises = self._known, self._told, self._noises
         noted = self.privacy.noted(*notes_on_wide_cells(told.taken(known), noises.taken((..., known))))
         lower, upper = self.band(LEVEL)
@@ -299,7 +298,6 @@ class Survival(Covered):
         return self._noise(public_generator(None))
 
     def _noise(self, draw: np.random.Generator) -> Leaving:
-        """The noise, simulated."""
         return Leaving.noise(self.evidence, draw)
 
     @property

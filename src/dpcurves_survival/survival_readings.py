@@ -506,7 +506,6 @@ class SurvivalNumbers(Joined):
         self.estimates = dict(self._read())
 
     def _read(self) -> Any:
-        """Estimates, by whose they are and what they are."""
         of_one, of_two = (self._lost, self._between) if self._are_risks else (self._of_one, self._of_two)
         for name, curve in self.curves.items():
             yield from (((name, each.words), each) for each in of_one(curve))

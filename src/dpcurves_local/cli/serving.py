@@ -79,7 +79,6 @@ def plan_local(column: ColumnOptions, cells: CellOptions, wanted: Wanted, price:
 
 
 def _levels(law: Tallied) -> Table:
-    """Table with a row for each level of the tree."""
     from rich.table import Table
 
     table = Table(caption="weight: by how many people one report can shift a count", caption_justify="left")

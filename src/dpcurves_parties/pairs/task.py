@@ -88,7 +88,6 @@ class PairEncoding(Sharing):
 
     @property
     def _used(self) -> Octets:
-        """The bits that are declared."""
         return np.packbits(np.ones(sum(self.widths), np.bool_), bitorder="little")
 
     def _packed(self, values: Sequence[Words]) -> Octets:

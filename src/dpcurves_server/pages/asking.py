@@ -124,7 +124,6 @@ def _asked_for(visit: Visit) -> tuple[Project, Form]:
 
 
 def _read(visit: Visit, project: Project, form: Form, given: Given) -> tuple[Mapping[str, Any], PrivacyLoss]:
-    """The question that was typed, and its price."""
     dataset = visit.gate.datasets.get(visit.who, project.dataset)
     typed = completed(form, given, dataset.columns)
     stored = question_to_json(form.question(typed, visit.gate.models.named(visit.who, project.name)))
@@ -179,7 +178,6 @@ def _shown(visit: Visit, planned: Planned, form: Form) -> dict[str, Any]:
 
 
 def _words(planned: Planned) -> str:
-    """The question and its price."""
     return f"{planned.question}: {planned.loss}"
 
 

@@ -190,7 +190,6 @@ def _ends(readings: Sequence[StepReading], window: int | None) -> list[Interval]
 
 
 def _said(first: StepReading, window: int | None) -> str:
-    """The title of the drawn numbers."""
     if window is not None:
         return f"tuples in the last {window} steps"
     return first.reading.MEASURED

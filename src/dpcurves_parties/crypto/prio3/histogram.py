@@ -273,7 +273,6 @@ class Prio3Histogram:
         return field.words_of(octets, len(shares), self.length + self.proof_length)
 
     def _of_helper(self, seeds: Sequence[bytes]) -> tuple[field.Words, field.Words]:
-        """The helper's shares of cells and of proofs."""
         helper = bytes([HELPER])
         cells = field.elements(self._tag(MEASUREMENT), ((seed, helper) for seed in seeds), self.length)
         return cells, field.elements(
@@ -286,7 +285,6 @@ class Prio3Histogram:
         return [field.stream(tag, blind, bytes([party]) + nonce + row, field.SEED) for blind, nonce, row in rows]
 
     def _seeds(self, both: Sequence[bytes]) -> list[bytes]:
-        """Seeds of joint randomness, from both servers' parts."""
         return [field.stream(self._tag(JOINT_SEED), bytes(field.SEED), parts, field.SEED) for parts in both]
 
     def _joint(self, seeds: Sequence[bytes]) -> field.Words:

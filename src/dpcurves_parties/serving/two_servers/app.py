@@ -238,7 +238,6 @@ def sessions_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], N
 
 
 def _other(service: AnyService) -> bytes:
-    """The certificate of the other server."""
     return PEM_cert_to_DER_cert(service.task.servers[1 - service.party].certificate)
 
 

@@ -697,5 +697,4 @@ class Collection(ABC, Generic[Of]):
 
 
 def _kept(offer: Offer, new: int) -> bytes:
-    """Response to an owner whose batch is on disk."""
     return json.dumps({"new": new, "known": len(offer.reports) - new}).encode()
