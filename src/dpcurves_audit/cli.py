@@ -224,6 +224,8 @@ def _claimed(said: Said, adjacency: str) -> list[str]:
 
 def _question(name: str) -> Command:
     def question(cells: Cells, said: Said, effort: Effort) -> None:
+        from dpcurves.privacy import PrivacyLoss
+
         from .faces import FaceDoor, TurnsDoor, asked
 
         if cells.grid is None:
@@ -231,7 +233,7 @@ def _question(name: str) -> Command:
         neighbours, grid = neighbours_of(cells.adjacency), grid_of("grid", cells.grid)
         doors = {"turns": TurnsDoor, "face": FaceDoor}
         made, claim = asked(name), said.claim()
-        loss = _loss(said)
+        loss = PrivacyLoss.zcdp(claim["rho"]) if "rho" in claim else PrivacyLoss.pure(claim["epsilon"])
         door = chosen("door", cells.door, doors)(f"{cells.door} of {name}", made.question(grid), loss, neighbours)
         family = made.family([float(edge) for edge in grid.edges], adjacency=neighbours)
         typed = [name, "--grid", cells.grid, *_claimed(said, neighbours.value), "--door", cells.door]
@@ -243,13 +245,6 @@ def _question(name: str) -> Command:
     Example: dpcurves audit {name} --grid 0:1:8 --epsilon 1 --adjacency replace-one
     """
     return question
-
-
-def _loss(said: Said) -> Any:
-    from dpcurves.privacy import PrivacyLoss
-
-    claim = said.claim()
-    return PrivacyLoss.zcdp(claim["rho"]) if "rho" in claim else PrivacyLoss.pure(claim["epsilon"])
 
 
 @dataclass(frozen=True)

@@ -356,7 +356,9 @@ class Search:
             piece = int(max(1, min(samples - len(found), 500_000, self.pace * PIECE)))
             begun = self.clock()
             sample = self.reader.read(self.door.draw(data, piece))
-            self._timed(piece, self.clock() - begun)
+            taken = self.clock() - begun
+            if taken > PROBED:  # long enough to show the pace
+                self.pace = (self.pace + piece / taken) / 2
             self.calls += piece
             found = found + sample if len(found) else sample
         return found
@@ -375,11 +377,6 @@ class Search:
             self.pace = calls / max(taken, 1e-6)
             if taken > PROBED:
                 return
-
-    def _timed(self, calls: int, taken: float) -> None:
-        """Follow the pace in draws that are long enough to show it."""
-        if taken > PROBED:
-            self.pace = (self.pace + calls / taken) / 2
 
     def _note(self, place: int, samples: int, events: list[Event]) -> None:
         name = self.family.pairs[place].name

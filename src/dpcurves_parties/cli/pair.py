@@ -258,7 +258,7 @@ def pairs(document: TaskFile, bearer: Bearer, told: AnswerOptions) -> None:
         say(
             screen,
             f"{task.kernel_name}: {found.value:.4g}, from {found.pairs} pairs",
-            *(_line(name, level, *both) for name, both in ends.items()),
+            *(f"{low:.4g} to {high:.4g} ({level:.0%}, {name.replace('_', ' ')})" for name, (low, high) in ends.items()),
         )
     say(screen, f"mechanism: {found.privacy.mechanism}; {found.privacy.loss}", *ASSUMED[task.trust])
     say(screen, *(f"written: {name}" for name in written))
@@ -274,10 +274,6 @@ def _asked(task: PairTask, bearer: Bearer) -> UStatistic:
     ask = ask_people if task.trust is Trust.PEOPLE else ask_pairs
     with quietly():
         return ask(task, Ticket.read(bearer.ticket, Role.ANALYST), patience=bearer.seconds)
-
-
-def _line(name: str, level: float, low: float, high: float) -> str:
-    return f"{low:.4g} to {high:.4g} ({level:.0%}, {name.replace('_', ' ')})"
 
 
 def _document(task: PairTask, found: UStatistic, level: float, ends: dict[str, Any]) -> str:
