@@ -172,8 +172,6 @@ def _drawn(place: str, data: Any, number: int, patience: float) -> list[Any]:
 
 def sendable(found: Any) -> Any:
     """An outcome that can be sent to another process."""
-    import pickle
-
     try:
         pickle.dumps(found)
     except Exception:

@@ -104,18 +104,22 @@ def draw_survival(
         weighted: Whether records have weights, which the axis then says.
     """
     picture, edges = canvas.Picture(canvas.LANDSCAPE, privacy, **on), np.asarray(x, dtype=float)
-    ax, color = picture.ax, picture.style.color
-    for shade in picture.shades:
-        filled = ax.fill_between(
-            edges, *shade.ends, step="post", color=color, alpha=canvas.depth(shade.words, ax), linewidth=0
-        )
-        filled.set_label(canvas.once(ax, shade.words))
+    _fill(picture, edges)
     picture.steps(edges, y, width=1.4)
-    ax.set(ylim=canvas.UNIT, xmargin=0.01)
+    picture.ax.set(ylim=canvas.UNIT, xmargin=0.01)
     picture.explain(label, "weighted " * weighted + "share without an event")
     if at_risk is not None:
-        write_at_risk(ax, at_risk, picture.name, color)
+        write_at_risk(picture.ax, at_risk, picture.name, picture.style.color)
     return picture.signed()
+
+
+def _fill(picture: canvas.Picture, edges: FloatArray, most: float = np.inf) -> None:
+    """Bands as steps, cut off at a height."""
+    ax = picture.ax
+    for shade in picture.shades:
+        lower, upper = (np.minimum(end, most) for end in shade.ends)
+        look: Any = {"color": picture.style.color, "alpha": canvas.depth(shade.words, ax), "linewidth": 0}
+        ax.fill_between(edges, lower, upper, step="post", **look).set_label(canvas.once(ax, shade.words))
 
 
 def draw_steps(
@@ -137,24 +141,9 @@ def draw_steps(
         upwards: What the y axis shows.
         share: Whether it lies between 0 and 1.
     """
-    picture, edges, heights = (
-        canvas.Picture(canvas.LANDSCAPE, privacy, **on),
-        np.asarray(x, float),
-        np.asarray(y, float),
-    )
-    most = 1.0 if share else 4 * max(float(np.max(heights)), 1e-3)
-    for shade in picture.shades:
-        lower, upper = (np.minimum(end, most) for end in shade.ends)
-        filled = picture.ax.fill_between(
-            edges,
-            lower,
-            upper,
-            step="post",
-            color=picture.style.color,
-            alpha=canvas.depth(shade.words, picture.ax),
-            linewidth=0,
-        )
-        filled.set_label(canvas.once(picture.ax, shade.words))
+    picture, edges = canvas.Picture(canvas.LANDSCAPE, privacy, **on), np.asarray(x, float)
+    heights = np.asarray(y, float)
+    _fill(picture, edges, 1.0 if share else 4 * max(float(np.max(heights)), 1e-3))
     picture.steps(edges, heights, width=1.4)
     picture.ax.autoscale(axis="y")  # a curve that is on these axes already may rise higher
     picture.ax.set(ylim=canvas.UNIT if share and not picture.shades else (0.0, None), xmargin=0.01)
