@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from dpcurves.cli import options as of
 from dpcurves.cli.ask_file import Listed, asks, chance_words, is_of_population, quietly
 from dpcurves.cli.columns import weighted
-from dpcurves.cli.output import ResultView, Shown, drawn
+from dpcurves.cli.output import Covering, ResultView, Shown, drawn
 from dpcurves.cli.terminal import Misuse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-    from dpcurves.cli.output import Covering
     from dpcurves.curves import ByCategory
     from dpcurves.data import Grid
 

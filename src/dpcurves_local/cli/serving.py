@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dpcurves.cli.options import (
     CellOptions,
     ColumnOptions,
+    Command,
     Price,
     SourceOptions,
     certificate_and_key,
@@ -26,7 +27,6 @@ from .tasks import Document, Wanted
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dpcurves.cli.options import Command
     from dpcurves.data import Grid
     from dpcurves.privacy import PrivacyLoss
     from dpcurves_parties.serving.channel import Channel

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from dpcurves.cli import options as of
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.ask_file import Terms, deliver, delivering, quietly
-from dpcurves.cli.options import option, typed
-from dpcurves.cli.output import InputFile, Output
+from dpcurves.cli.options import Command, option, typed
+from dpcurves.cli.output import InputFile, Output, View
 from dpcurves.cli.terminal import Misuse, filling, say, tell, terminal, waiting
 
 from ..serving.watching import Watching
@@ -24,8 +24,6 @@ from .pair_tasks import serve as serve_people
 from .tasks import TaskFile, require_extra, require_unsaid
 
 if TYPE_CHECKING:
-    from dpcurves.cli.options import Command
-    from dpcurves.cli.output import View
     from dpcurves.curves import Question
     from dpcurves.curves.pair_mean import UStatistic
     from dpcurves.data import Axis, Categories, Grid
