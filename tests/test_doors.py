@@ -44,7 +44,7 @@ BY_HAND = {
     "dpcurves_sites.secure_sum.story": "all sites of a turn played in one process, for tests and measurements",
 }
 """Names of the package that only tests, papers and callers of its rooms use, and why they stand here."""
-KINDS = (ast.FunctionDef, ast.ClassDef)
+KINDS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 Name = tuple[str, str]
 
 
@@ -120,6 +120,15 @@ def used(room: str, node: ast.AST) -> Iterator[Name | None]:
             yield resolved(module[0], part.attr) if module and not module[1] else None
 
 
+def routed_by(node: ast.stmt) -> str | None:
+    """The router whose decorator, as in `@ROUTER.get("/me")`, leads to a function."""
+    for each in node.decorator_list if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []:
+        way = each.func if isinstance(each, ast.Call) else each
+        if isinstance(way, ast.Attribute) and isinstance(way.value, ast.Name) and way.value.id.isupper():
+            return way.value.id
+    return None
+
+
 def reached() -> set[Name]:
     doors = [room for room in rooms() if room in DOORS or ".cli" in room]
     todo = [resolved(room, name) for room in doors for name in [*defined(room), *imported(room)]]
@@ -130,6 +139,7 @@ def reached() -> set[Name]:
         if found and found not in seen:
             seen.add(found)
             todo += [each for node in defined(found[0]).get(found[1], []) for each in used(found[0], node)]
+            todo += [(found[0], name) for name, nodes in defined(found[0]).items() if routed_by(nodes[0]) == found[1]]
     return seen
 
 

@@ -22,9 +22,6 @@ from .feature import Floats, Reader, Sample, hashes, lowest_bits
 from .report import Finding, Report
 from .search import MOST, Search
 
-# Tests of fresh noise: in calls that follow each other, in neighbours' calls, in forked workers, in new processes.
-
-
 ERROR = 1e-4
 """Chance with which a release with fresh noise is taken for another one, in each comparison."""
 CALLS, FEW_CALLS = 24, 14
@@ -154,9 +151,6 @@ def _equal(x: Floats | None, y: Floats | None) -> bool:
     return x is not None and y is not None and bool(np.array_equal(x, y, equal_nan=True))
 
 
-# Lattices of published numbers: their lowest bits, which noise of floating point leaves where it was added.
-
-
 COARSE = -40
 """Lowest bit from which on all outcomes lie on a lattice that was chosen: those of doubles are finer."""
 
@@ -182,9 +176,6 @@ def lattice(door: Door, pair: Pair, calls: int = 400) -> list[Finding]:
 def _lowest(bits: Floats) -> float:
     known = bits[~np.isnan(bits)]
     return float(known.min()) if len(known) else 0.0
-
-
-# Times of calls that tell neighbours apart: a finding of its own, which contradicts no claim about outcomes.
 
 
 def timed(door: Door, pair: Pair, calls: int = 60) -> list[Finding]:

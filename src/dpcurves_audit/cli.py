@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from typer import Exit
 
+from dpcurves.cli import options as of
 from dpcurves.cli.app import Group, Provided
-from dpcurves.cli.options import NO_GRID, amount, argument, chance, chosen, flag, grid_of, option, perhaps, size, whole
 from dpcurves.cli.status import FLAGGED
 from dpcurves.cli.terminal import Misuse, filling, named, say, terminal, waiting
 
 if TYPE_CHECKING:
-    from dpcurves.cli.options import Command
     from dpcurves.privacy import Neighbours
 
     from .deployments import Audited
@@ -37,31 +36,31 @@ SURE = "0.999"
 class Said:
     """Options for the loss that a release is said to have."""
 
-    epsilon: str | None = perhaps("E", "The privacy loss epsilon that it is said to have at most.")
-    rho: str | None = perhaps("R", "The zero-concentrated privacy loss rho, instead of --epsilon.")
-    delta: str | None = perhaps("D", "A delta beside --epsilon.")
+    epsilon: str | None = of.perhaps("E", "The privacy loss epsilon that it is said to have at most.")
+    rho: str | None = of.perhaps("R", "The zero-concentrated privacy loss rho, instead of --epsilon.")
+    delta: str | None = of.perhaps("D", "A delta beside --epsilon.")
 
     def claim(self) -> dict[str, Any]:
         """The loss, as an audit takes it."""
         if (self.epsilon is None) == (self.rho is None):
             raise Misuse("epsilon", "say with --epsilon or --rho which privacy loss it is said to have")
         if self.rho is not None:
-            return {"rho": amount("rho", self.rho)}
-        found: dict[str, Any] = {"epsilon": amount("epsilon", str(self.epsilon))}
-        return found if self.delta is None else found | {"delta": chance("delta", self.delta)}
+            return {"rho": of.amount("rho", self.rho)}
+        found: dict[str, Any] = {"epsilon": of.amount("epsilon", str(self.epsilon))}
+        return found if self.delta is None else found | {"delta": of.chance("delta", self.delta)}
 
 
 @dataclass(frozen=True)
 class Effort:
     """Options for the time, the confidence, and where the report goes."""
 
-    seconds: str = option("S", "How long to search; what is flagged ends it earlier.", "60")
-    samples: str | None = perhaps("N", "Outcomes of each data set that are looked at, at most.")
-    confidence: str = option("P", "The confidence of the bound.", "0.95")
-    json: str | None = perhaps("FILE", "Write the report as JSON to this file.")
-    html: str | None = perhaps("FILE", "Write the report as one page to this file.")
-    resume: str | None = perhaps("FILE", "Keep what was done in this file, and go on from it if it is there.")
-    learn: bool = flag("--learn", "Fit boosted trees to outcomes, too, if scikit-learn is installed (extra audit).")
+    seconds: str = of.option("S", "How long to search; what is flagged ends it earlier.", "60")
+    samples: str | None = of.perhaps("N", "Outcomes of each data set that are looked at, at most.")
+    confidence: str = of.option("P", "The confidence of the bound.", "0.95")
+    json: str | None = of.perhaps("FILE", "Write the report as JSON to this file.")
+    html: str | None = of.perhaps("FILE", "Write the report as one page to this file.")
+    resume: str | None = of.perhaps("FILE", "Keep what was done in this file, and go on from it if it is there.")
+    learn: bool = of.flag("--learn", "Fit boosted trees to outcomes, too, if scikit-learn is installed (extra audit).")
 
     def run(self, door: Door, family: Family, claim: dict[str, Any], typed: Sequence[str]) -> Report:
         """Audit, write the reports, say the verdict, and leave with its status if it is flagged."""
@@ -69,8 +68,8 @@ class Effort:
 
         from .auditing import audit
 
-        samples = None if self.samples is None else whole("samples", self.samples, least=20)
-        seconds, sure = size("seconds", self.seconds), chance("confidence", self.confidence)
+        samples = None if self.samples is None else of.whole("samples", self.samples, least=20)
+        seconds, sure = of.size("seconds", self.seconds), of.chance("confidence", self.confidence)
         with waiting("attacking it"), named("resume", "file"):
             report = audit(
                 door, family, seconds=seconds, samples=samples, confidence=sure, learn=self.learn, again=True,
@@ -98,12 +97,12 @@ class Effort:
 class Neighbouring:
     """Options for a family of neighbours."""
 
-    family: str = option(
+    family: str = of.option(
         "KIND:...",
         "values:L:U:N (numbers at the edges of N cells), scores:L:U:N (label and score), units:L:U:N:K (value and "
         "unit, K records each), categories:A,B,C, answers:N (of counting queries), or streams:N (steps).",
     )
-    adjacency: str = option(
+    adjacency: str = of.option(
         "KIND", "add-remove: neighbours have one unit more; replace-one: one unit is another one.", "add-remove"
     )
 
@@ -118,7 +117,7 @@ def neighbours_of(word: str | None) -> Neighbours:
 
     if word is None:
         raise Misuse("adjacency", "give --adjacency replace-one or add-remove: which neighbours the claim is about")
-    return chosen("adjacency", word, {kind.value: kind for kind in Neighbours})
+    return of.chosen("adjacency", word, {kind.value: kind for kind in Neighbours})
 
 
 def family_of(text: str, neighbours: Neighbours) -> Family:
@@ -130,18 +129,18 @@ def family_of(text: str, neighbours: Neighbours) -> Family:
     if kind in ("values", "scores", "units"):
         cells = ":".join(parts[:3])
         with named("family", "grid"):
-            edges = [float(edge) for edge in grid_of("family", cells).edges]
+            edges = [float(edge) for edge in of.grid_of("family", cells).edges]
         if kind == "units":
             if len(parts) != 4:
                 raise Misuse("family", "units:L:U:N:K is needed, as in units:0:1:8:2")
-            return families.units(edges, whole("family", parts[3]), adjacency=neighbours)
+            return families.units(edges, of.whole("family", parts[3]), adjacency=neighbours)
         return (families.values if kind == "values" else families.scores)(edges, adjacency=neighbours)
     if kind == "categories":
         return families.categories(rest.split(",") if rest else [], adjacency=neighbours)
     if kind == "answers":
-        return families.answers(whole("family", rest), adjacency=neighbours)
+        return families.answers(of.whole("family", rest), adjacency=neighbours)
     if kind == "streams":
-        return families.streams(whole("family", rest), adjacency=neighbours)
+        return families.streams(of.whole("family", rest), adjacency=neighbours)
     raise Misuse("family", f"values, scores, units, categories, answers or streams is needed first, got {text!r}")
 
 
@@ -149,31 +148,31 @@ def family_of(text: str, neighbours: Neighbours) -> Family:
 class Calls:
     """Options for calls of somebody else's release."""
 
-    processes: str = option("N", "Processes that call it at the same time.", "1")
-    patience: str = option("S", "Seconds after which a call is cut off, which is an outcome.", "10")
+    processes: str = of.option("N", "Processes that call it at the same time.", "1")
+    patience: str = of.option("S", "Seconds after which a call is cut off, which is an outcome.", "10")
 
 
 @dataclass(frozen=True)
 class Program:
     """Argument for an external command that is audited."""
 
-    command: str = argument("COMMAND", "It reads {data}, a CSV file, and writes JSON to {out} or prints it.")
+    command: str = of.argument("COMMAND", "It reads {data}, a CSV file, and writes JSON to {out} or prints it.")
 
 
 @dataclass(frozen=True)
 class Function:
     """Argument for a function of a Python package that is audited."""
 
-    function: str = argument("MODULE:FUNCTION", "It takes data, and gives what it releases; any structure.")
+    function: str = of.argument("MODULE:FUNCTION", "It takes data, and gives what it releases; any structure.")
 
 
 @dataclass(frozen=True)
 class Cells:
     """Options for the cells of a question, and for its neighbours."""
 
-    grid: str = option("L:U:N", "Public cells; pairs of neighbours lie at their edges.", "0:1:8")
-    adjacency: str | None = perhaps("KIND", "replace-one or add-remove: which neighbours the claim is about.")
-    door: str = option(
+    grid: str = of.option("L:U:N", "Public cells; pairs of neighbours lie at their edges.", "0:1:8")
+    adjacency: str | None = of.perhaps("KIND", "replace-one or add-remove: which neighbours the claim is about.")
+    door: str = of.option(
         "turns|face", "turns: all that is released, without a ledger; face: the JSON of the curve.", "turns"
     )
 
@@ -185,7 +184,7 @@ def command(program: Program, neighbouring: Neighbouring, said: Said, calls: Cal
     """
     from .door import CommandDoor
 
-    door = CommandDoor(program.command, whole("processes", calls.processes), size("patience", calls.patience))
+    door = CommandDoor(program.command, of.whole("processes", calls.processes), of.size("patience", calls.patience))
     typed = ["command", program.command, "--family", neighbouring.family, *_claimed(said, neighbouring.adjacency)]
     effort.run(door, neighbouring.made(), said.claim(), typed)
 
@@ -198,8 +197,8 @@ def package(function: Function, neighbouring: Neighbouring, said: Said, calls: C
     from .auditing import forked, new_processes
     from .door import OneDoor, PackageDoor, function_of
 
-    patience = size("patience", calls.patience)
-    door = PackageDoor(function.function, whole("processes", calls.processes), patience)
+    patience = of.size("patience", calls.patience)
+    door = PackageDoor(function.function, of.whole("processes", calls.processes), patience)
     typed = ["package", function.function, "--family", neighbouring.family, *_claimed(said, neighbouring.adjacency)]
     family = neighbouring.made()
     try:
@@ -222,17 +221,19 @@ def _claimed(said: Said, adjacency: str) -> list[str]:
     return [*claim, "--adjacency", adjacency]
 
 
-def _question(name: str) -> Command:
+def _question(name: str) -> of.Command:
     def question(cells: Cells, said: Said, effort: Effort) -> None:
+        from dpcurves.privacy import PrivacyLoss
+
         from .faces import FaceDoor, TurnsDoor, asked
 
         if cells.grid is None:
-            raise Misuse("grid", NO_GRID)
-        neighbours, grid = neighbours_of(cells.adjacency), grid_of("grid", cells.grid)
+            raise Misuse("grid", of.NO_GRID)
+        neighbours, grid = neighbours_of(cells.adjacency), of.grid_of("grid", cells.grid)
         doors = {"turns": TurnsDoor, "face": FaceDoor}
         made, claim = asked(name), said.claim()
-        loss = _loss(said)
-        door = chosen("door", cells.door, doors)(f"{cells.door} of {name}", made.question(grid), loss, neighbours)
+        loss = PrivacyLoss.zcdp(claim["rho"]) if "rho" in claim else PrivacyLoss.pure(claim["epsilon"])
+        door = of.chosen("door", cells.door, doors)(f"{cells.door} of {name}", made.question(grid), loss, neighbours)
         family = made.family([float(edge) for edge in grid.edges], adjacency=neighbours)
         typed = [name, "--grid", cells.grid, *_claimed(said, neighbours.value), "--door", cells.door]
         effort.run(door, family, claim, typed)
@@ -245,23 +246,16 @@ def _question(name: str) -> Command:
     return question
 
 
-def _loss(said: Said) -> Any:
-    from dpcurves.privacy import PrivacyLoss
-
-    claim = said.claim()
-    return PrivacyLoss.zcdp(claim["rho"]) if "rho" in claim else PrivacyLoss.pure(claim["epsilon"])
-
-
 @dataclass(frozen=True)
 class Whole:
     """Options for an audit of everything."""
 
-    quick: bool = flag("--quick", "In a minute of a processor: fewer samples, few pairs, and few faces.")
-    only: str | None = perhaps("A,B,...", "Only what has one of these words in its name, or such a door.")
-    effort: str = option("TIMES", "So many times the usual seconds and outcomes of each release.", "1")
-    confidence: str = option("P", "The confidence of each bound; what is flagged was above its claim twice.", SURE)
-    json: str | None = perhaps("FILE", "Write all reports as JSON to this file.")
-    resume: str | None = perhaps("FILE", "Keep each report in this file, and look at what is not in it yet.")
+    quick: bool = of.flag("--quick", "In a minute of a processor: fewer samples, few pairs, and few faces.")
+    only: str | None = of.perhaps("A,B,...", "Only what has one of these words in its name, or such a door.")
+    effort: str = of.option("TIMES", "So many times the usual seconds and outcomes of each release.", "1")
+    confidence: str = of.option("P", "The confidence of each bound; what is flagged was above its claim twice.", SURE)
+    json: str | None = of.perhaps("FILE", "Write all reports as JSON to this file.")
+    resume: str | None = of.perhaps("FILE", "Keep each report in this file, and look at what is not in it yet.")
 
 
 def itself(whole_of: Whole) -> None:
@@ -273,7 +267,7 @@ def itself(whole_of: Whole) -> None:
     """
     from .faces import beside_bounds
 
-    sure, effort = chance("confidence", whole_of.confidence), size("effort", whole_of.effort)
+    sure, effort = of.chance("confidence", whole_of.confidence), of.size("effort", whole_of.effort)
     found, console, reports = _those_of(whole_of), terminal(), []
     kept = Kept.of(whole_of.resume)
     with filling("attacking everything", len(found)) as fill:
@@ -411,7 +405,7 @@ def _is_quick(each: Audited) -> bool:
     )
 
 
-COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
+COMMANDS: MappingProxyType[str, of.Command] = MappingProxyType({
     "command": command, "package": package, "self": itself, **{name: _question(name) for name in QUESTIONS},
 })  # fmt: skip
 

@@ -72,9 +72,6 @@ def deployments() -> Iterator[Audited]:
     yield from _faces()
 
 
-# Streams.
-
-
 @dataclass(frozen=True)
 class StreamDoor:
     """Steps of a stream, by its mechanism, with whatever it shows of each of them.
@@ -160,9 +157,6 @@ def _killed_stream(counts: Any, loss: PrivacyLoss) -> Door:
     return KilledDoor(stream)
 
 
-# Reports of people.
-
-
 @dataclass(frozen=True)
 class ReportDoor:
     """Messages of one person, of whom the aggregator knows the name: octets of the randomised response.
@@ -237,9 +231,6 @@ def _handed_in(task: Any) -> Door:
         return list(task.randomize(value, person=person))
 
     return OneDoor(report, PATIENT)
-
-
-# Pairs of people.
 
 
 @dataclass(frozen=True)
@@ -321,9 +312,6 @@ def _summed(kernel: Any, people: int, seed: bytes) -> Door:
     return OneDoor(noisy_sum, PATIENT)
 
 
-# Two servers.
-
-
 @dataclass(frozen=True)
 class ServersDoor:
     """Two servers' answers from fresh shares of all records, each server with a new key of its noise.
@@ -368,9 +356,6 @@ def _two_servers() -> Iterator[Audited]:
             yield Audited(f"{name}: {loss}", ServersDoor(name, query, loss), family, loss, "turns")
 
 
-# Sites.
-
-
 def federation(data: Any) -> Mapping[str, Any]:
     """New sites, each with a part of these records and a ledger, are asked for a histogram by the whole protocol."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -399,9 +384,6 @@ def _sites() -> Iterator[Audited]:
     edges = np.linspace(0, 1, STEPS + 1)
     family = families.values(edges, adjacency=ADD_REMOVE)
     yield Audited("federation of sites, histogram", OneDoor(federation, PATIENT), family, ONE, "face")
-
-
-# Faces.
 
 
 def _faces() -> Iterator[Audited]:

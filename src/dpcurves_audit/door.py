@@ -132,9 +132,6 @@ class ManyDoor:
         raise Refused("release", f"an array of a row for each outcome is needed, or a list, got {shown(found)}")
 
 
-# Functions in processes of their own.
-
-
 def function_of(place: str) -> Release:
     """The function that ``module:name`` names; names may have dots.
 
@@ -175,8 +172,6 @@ def _drawn(place: str, data: Any, number: int, patience: float) -> list[Any]:
 
 def sendable(found: Any) -> Any:
     """An outcome that can be sent to another process."""
-    import pickle
-
     try:
         pickle.dumps(found)
     except Exception:
@@ -217,9 +212,6 @@ class PackageDoor:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
-
-
-# Commands: any program, a fresh process for each call.
 
 
 class CommandDoor:
@@ -314,9 +306,6 @@ def as_csv(data: Any) -> str:
     for row in zip(*columns.values(), strict=True):
         writer.writerow([each.item() if hasattr(each, "item") else each for each in row])
     return text.getvalue()
-
-
-# Doors to services with a memory: a request that is repeated, and one that is killed and asked again.
 
 
 Publish = Callable[[Any], None]

@@ -362,9 +362,6 @@ def asked(name: str) -> Asked:
     return QUESTIONS[name]
 
 
-# Everything that this version releases.
-
-
 EDGES = np.linspace(0, 1, 5)
 GRID_CELLS = 4
 WITH_DELTA = PrivacyLoss.pure(1, Fraction(1, 100))
@@ -536,9 +533,6 @@ def _faces() -> Iterator[Audited]:
     yield Audited("two questions of a session", together({cdf: half, count: half}, ADD_REMOVE), values, ONE, "ledger")
     yield Audited("a request asked twice", FaceDoor("twice", count, ONE, ADD_REMOVE, times=2), values, ONE, "ledger")
     yield Audited("a request killed and resumed", killed(count, ONE, ADD_REMOVE), values, ONE, "ledger")
-
-
-# Fresh noise, lattices and times of public faces.
 
 
 def one_count(data: Any) -> Any:

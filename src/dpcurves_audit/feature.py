@@ -174,9 +174,6 @@ def _number_of(value: Any) -> float:
     return min(max(found, -LARGEST), LARGEST)
 
 
-# Scores: numbers that are computed from outcomes. Thresholds on them are events.
-
-
 @dataclass(frozen=True)
 class Score:
     """A number of each outcome.

@@ -58,9 +58,6 @@ QUESTIONS: Mapping[str, Asked] = {
 """Questions by the names of their commands."""
 
 
-# Tables of several columns.
-
-
 def kinds_of(found: Sequence[Record]) -> list[Any]:
     """The type of each column: texts where any is one, whole numbers where all are, else doubles."""
     kinds: list[Any] = []

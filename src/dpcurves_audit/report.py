@@ -223,7 +223,39 @@ class Report:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One page that needs nothing else, and a file of it if a path is given."""
-        text = _page(self)
+        verdict = escape(self.verdict)
+        first = "" if self.flagged else f"<strong>{NO_PROOF}</strong> {escape(self.could_see)}<br>"
+        rows = {
+            "release": self.release, "claimed": self.claim, "neighbours": self.adjacency, "family": self.family,
+            "lower bound": f"{self.word} {self.lower:.4g}, with confidence {self.confidence:g}",
+            "once more, on other samples": "" if self.again is None else f"{self.word} {self.again:.4g}",
+            "pair": self.pair, "event": self.event,
+            "hits": self.counted if self.event else "",
+            "calls, seconds": f"{self.calls:,}, {self.seconds:.1f}",
+            "could be seen": self.could_see,
+            "kinds of outcomes": "; ".join(self.kinds[:12]),
+            "run again": self.command,
+        }  # fmt: skip
+        told = "".join(f"<tr><th>{name}</th><td>{escape(words)}</td></tr>" for name, words in rows.items() if words)
+        found = "".join(
+            f"<li>{'<strong>flagged</strong> ' if each.flagged else ''}{escape(each.name)}: {escape(each.words)}</li>"
+            for each in self.findings
+        )
+        tried = "".join(
+            f"<tr><td>{escape(each.pair)}</td><td>{each.samples:,}</td><td>{escape(each.event)}</td>"
+            f"<td>{'' if each.guess is None else f'{each.guess:.3g}'}</td></tr>"
+            for each in self.tried
+        )
+        text = (
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Audit of {escape(self.release)}</title>'
+            f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
+            f"<h1>Audit of {escape(self.release)}</h1>"
+            f'<p class="verdict{" flagged" if self.flagged else ""}">{first}{verdict}</p>'
+            f"{_bars(self)}<table>{told}</table>"
+            + (f"<h2>Beside the bound</h2><ul>{found}</ul>" if found else "")
+            + "<h2>Tried</h2><table><tr><th>pair</th><th>samples of each</th><th>best event</th><th>suggests</th></tr>"
+            + f"{tried}</table></html>\n"
+        )
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -266,42 +298,6 @@ STYLE = (
     ".verdict{padding:.8rem 1rem;border-left:6px solid #4a6b5a;background:#eef4f0}"
     ".flagged{border-color:#a33;background:#fbeeee}code{background:#f0f2f5;padding:0 .2rem}"
 )
-
-
-def _page(report: Report) -> str:
-    verdict = escape(report.verdict)
-    first = "" if report.flagged else f"<strong>{NO_PROOF}</strong> {escape(report.could_see)}<br>"
-    rows = {
-        "release": report.release, "claimed": report.claim, "neighbours": report.adjacency, "family": report.family,
-        "lower bound": f"{report.word} {report.lower:.4g}, with confidence {report.confidence:g}",
-        "once more, on other samples": "" if report.again is None else f"{report.word} {report.again:.4g}",
-        "pair": report.pair, "event": report.event,
-        "hits": report.counted if report.event else "",
-        "calls, seconds": f"{report.calls:,}, {report.seconds:.1f}",
-        "could be seen": report.could_see,
-        "kinds of outcomes": "; ".join(report.kinds[:12]),
-        "run again": report.command,
-    }  # fmt: skip
-    told = "".join(f"<tr><th>{name}</th><td>{escape(words)}</td></tr>" for name, words in rows.items() if words)
-    found = "".join(
-        f"<li>{'<strong>flagged</strong> ' if each.flagged else ''}{escape(each.name)}: {escape(each.words)}</li>"
-        for each in report.findings
-    )
-    tried = "".join(
-        f"<tr><td>{escape(each.pair)}</td><td>{each.samples:,}</td><td>{escape(each.event)}</td>"
-        f"<td>{'' if each.guess is None else f'{each.guess:.3g}'}</td></tr>"
-        for each in report.tried
-    )
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Audit of {escape(report.release)}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
-        f"<h1>Audit of {escape(report.release)}</h1>"
-        f'<p class="verdict{" flagged" if report.flagged else ""}">{first}{verdict}</p>'
-        f"{_bars(report)}<table>{told}</table>"
-        + (f"<h2>Beside the bound</h2><ul>{found}</ul>" if found else "")
-        + "<h2>Tried</h2><table><tr><th>pair</th><th>samples of each</th><th>best event</th><th>suggests</th></tr>"
-        + f"{tried}</table></html>\n"
-    )
 
 
 def _bars(report: Report) -> str:

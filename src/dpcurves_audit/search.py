@@ -23,9 +23,6 @@ from .family import Family, Pair
 from .feature import Floats, Reader, Sample, Score, scores
 from .report import Report, Shown, Tried
 
-# Events: outcomes whose score lies in an interval, chosen on samples, and held against a claim on fresh ones.
-
-
 MOST_CUTS = 200
 CAUTION = 2.5
 """Standard errors by which a guess is lowered before events are compared: small counts win by chance otherwise."""
@@ -177,9 +174,6 @@ def _guesses(hits: NDArray[np.int64], others: NDArray[np.int64], n: int, m: int,
         error = np.sqrt((1 - p) / np.maximum(hits, 1) * (p / np.maximum(over, 1e-300)) ** 2 + (1 - q) / (others + 1))
         guess = np.log(np.maximum(over, 0)) - np.log(q) - CAUTION * error
     return np.where((hits >= 3) & (over > 0), guess, -inf)
-
-
-# The search: screens all pairs, looks again at those that stand out, confirms on fresh samples, in growing rounds.
 
 
 FIRST, GROWTH, MOST = 150, 10, 2_000_000
@@ -362,7 +356,9 @@ class Search:
             piece = int(max(1, min(samples - len(found), 500_000, self.pace * PIECE)))
             begun = self.clock()
             sample = self.reader.read(self.door.draw(data, piece))
-            self._timed(piece, self.clock() - begun)
+            taken = self.clock() - begun
+            if taken > PROBED:  # long enough to show the pace
+                self.pace = (self.pace + piece / taken) / 2
             self.calls += piece
             found = found + sample if len(found) else sample
         return found
@@ -381,11 +377,6 @@ class Search:
             self.pace = calls / max(taken, 1e-6)
             if taken > PROBED:
                 return
-
-    def _timed(self, calls: int, taken: float) -> None:
-        """Follow the pace in draws that are long enough to show it."""
-        if taken > PROBED:
-            self.pace = (self.pace + calls / taken) / 2
 
     def _note(self, place: int, samples: int, events: list[Event]) -> None:
         name = self.family.pairs[place].name

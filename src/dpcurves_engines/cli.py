@@ -8,21 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument
 
+from dpcurves.cli import options as of
 from dpcurves.cli.app import Group, Provided
 from dpcurves.cli.ask_file import Terms
-from dpcurves.cli.options import (
-    ENGINES,
-    SPARK,
-    FormedSource,
-    Payer,
-    PriceAndDelta,
-    Promise,
-    Units,
-    argument,
-    categories,
-    option,
-    perhaps,
-)
 from dpcurves.cli.output import Output
 from dpcurves.cli.released import KeptView
 from dpcurves.cli.studies import Rehearsal
@@ -36,7 +24,7 @@ if TYPE_CHECKING:
 class Server:
     """Argument for the URL of the engine."""
 
-    url: str = argument("URL", "postgresql://reader@host/database, or sc://host:port of Spark Connect.")
+    url: str = of.argument("URL", "postgresql://reader@host/database, or sc://host:port of Spark Connect.")
 
 
 def check(server: Server) -> None:
@@ -47,11 +35,11 @@ def check(server: Server) -> None:
 
     Example: dpcurves engine check postgresql://reader@host/database
     """
-    if not server.url.startswith(ENGINES):
+    if not server.url.startswith(of.ENGINES):
         raise Misuse("data", "the URL of an engine is needed: postgresql://reader@host/database or sc://host:port")
     from . import checked_postgres, checked_spark
 
-    checked = checked_spark(server.url) if server.url.startswith(SPARK) else checked_postgres(server.url)
+    checked = checked_spark(server.url) if server.url.startswith(of.SPARK) else checked_postgres(server.url)
     for finding in checked.findings:
         say(terminal(), f"{'equal' if finding.fits else 'NOT equal'}: {finding.what}")
     wrong = sum(not finding.fits for finding in checked.findings)
@@ -72,19 +60,19 @@ STATEMENT = Annotated[
 class Tables:
     """Options for the tables that FROM may name."""
 
-    data: str = argument(
+    data: str = of.argument(
         "DATA",
         "A DuckDB database (.duckdb), postgresql://reader@host/db, sc://host:port, or a CSV or Parquet file, "
         "which FROM calls by its name without the ending.",
     )
-    delimiter: str = option("SIGN", "What separates the fields of a CSV file.", ",")
+    delimiter: str = of.option("SIGN", "What separates the fields of a CSV file.", ",")
 
 
 @dataclass(frozen=True)
 class Listed:
     """Options for the values of columns of GROUP BY."""
 
-    by: list[str] | None = perhaps(
+    by: list[str] | None = of.perhaps(
         "NAME=A,B,C", "The values of a column of GROUP BY, in the place of WHERE NAME IN ('A', 'B', 'C')."
     )
 
@@ -97,12 +85,12 @@ class Listed:
                 raise Misuse(
                     "by", f"a column and its values are needed, once, as in --by region=north,south, got {each!r}"
                 )
-            found[column] = categories("by", values)
+            found[column] = of.categories("by", values)
         return found
 
 
 @dataclass(frozen=True)
-class Named(FormedSource):
+class Named(of.FormedSource):
     """The table that FROM names."""
 
     name: tuple[str, ...] = ()
@@ -135,7 +123,7 @@ def _database(path: Path) -> Any:
     raise Misuse("data", f"{path.name!r} cannot be opened as a database of DuckDB; does another process write to it?")
 
 
-def _asked(statement: str, listed: Listed, price: PriceAndDelta) -> tuple[SqlQuestion, Any]:
+def _asked(statement: str, listed: Listed, price: of.PriceAndDelta) -> tuple[SqlQuestion, Any]:
     from .statement import SqlQuestion
 
     with named("by", "categories"):
@@ -144,8 +132,8 @@ def _asked(statement: str, listed: Listed, price: PriceAndDelta) -> tuple[SqlQue
 
 
 def sql(
-    *, tables: Tables, statement: STATEMENT, listed: Listed, price: PriceAndDelta, promise: Promise, units: Units,
-    payer: Payer, output: Output,
+    *, tables: Tables, statement: STATEMENT, listed: Listed, price: of.PriceAndDelta, promise: of.Promise,
+    units: of.Units, payer: of.Payer, output: Output,
 ) -> None:  # fmt: skip
     """Ask a question by a statement of SQL.
 

@@ -33,7 +33,6 @@ SHOWN = 60
 FORM = "SELECT dp_...(column, ...) FROM table [WHERE column = value AND ...] [GROUP BY column, ...]"
 A_VIEW = "make a view of it"
 
-# Functions of questions: their columns, and the numbers behind these.
 
 P, AT, GRID, BOUNDS = "p", "at", "lower, upper, cells", "lower, upper"
 
@@ -438,9 +437,6 @@ def _shown(thing: exp.Expression) -> str:
 def _cut(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= SHOWN else f"{line[:SHOWN]}..."
-
-
-# One statement of SQL asks one question: of a table of DuckDB, PostgreSQL or Spark, or of tables by their names.
 
 
 PLAIN = re.compile(r"[a-z_][a-z0-9_]*")

@@ -7,21 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from dpcurves.cli import options as of
 from dpcurves.cli.ask_file import Listed, asks
-from dpcurves.cli.options import (
-    Asked,
-    ReadingOptions,
-    Split,
-    categories,
-    chosen,
-    grid_of,
-    numbers,
-    one_label,
-    option,
-    perhaps,
-    scores_of,
-    whole,
-)
 from dpcurves.cli.output import ResultView, Shown
 from dpcurves.cli.terminal import Misuse
 
@@ -35,33 +22,37 @@ def names_of(argument: str, text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Models(Asked):
+class Models(of.Asked):
     """Options for the labels and the scores of two models."""
 
-    label: str = option("NAME", "The column of true labels.")
-    first: str = option("NAME", "The column of the first model's scores; or @FILE, a model in JSON.", read=scores_of)
-    second: str = option("NAME", "That of the second model.", read=scores_of)
-    grid: str = option("L:U:N", "Public cells of the first model's scores.", "0:1:100", grid_of)
-    second_grid: str | None = perhaps(
-        "L:U:N", "Public cells of the second model's scores, if they are others.", grid_of
+    label: str = of.option("NAME", "The column of true labels.")
+    first: str = of.option(
+        "NAME", "The column of the first model's scores; or @FILE, a model in JSON.", read=of.scores_of
     )
-    cells: str | None = perhaps("N", "Cells that each score is joined to; chosen by a forecast if left out.", whole)
-    releases: str | None = perhaps(
-        "1|2", "Both scores together, or one by one; chosen by a forecast if left out.", whole
+    second: str = of.option("NAME", "That of the second model.", read=of.scores_of)
+    grid: str = of.option("L:U:N", "Public cells of the first model's scores.", "0:1:100", of.grid_of)
+    second_grid: str | None = of.perhaps(
+        "L:U:N", "Public cells of the second model's scores, if they are others.", of.grid_of
     )
-    at: str | None = perhaps("P,P", "Threshold probabilities of net benefit.", numbers)
-    pos_label: str = option("LABEL", "The positive label.", "1", one_label)
-    neg_label: str | None = perhaps(
-        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", one_label
+    cells: str | None = of.perhaps(
+        "N", "Cells that each score is joined to; chosen by a forecast if left out.", of.whole
     )
-    model: str = option("TEXT", MODEL, "the models are taken as public")
+    releases: str | None = of.perhaps(
+        "1|2", "Both scores together, or one by one; chosen by a forecast if left out.", of.whole
+    )
+    at: str | None = of.perhaps("P,P", "Threshold probabilities of net benefit.", of.numbers)
+    pos_label: str = of.option("LABEL", "The positive label.", "1", of.one_label)
+    neg_label: str | None = of.perhaps(
+        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.one_label
+    )
+    model: str = of.option("TEXT", MODEL, "the models are taken as public")
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
         found = super().told(usual)
         return {**found, "at": found["at"] or ()}
 
 
-class Classified(Asked):
+class Classified(of.Asked):
     """Base of options for declared classes, which are those of the label."""
 
     label: str
@@ -72,85 +63,87 @@ class Classified(Asked):
 
         told = super().told(usual)
         del told["classes"]
-        return {**told, "label": Categories(self.label, categories("classes", self.classes))}
+        return {**told, "label": Categories(self.label, of.categories("classes", self.classes))}
 
 
 @dataclass(frozen=True)
 class Classes(Classified):
     """Options for true classes, and for the scores of each."""
 
-    label: str = option("NAME", "The column of true classes.")
-    classes: str = option("A,B,C", "The classes, declared in public; records with others are missing.")
-    scores: str = option("S,S,S", "The columns of scores, one for each class in their order.", read=names_of)
-    predicted: str | None = perhaps("NAME", "The column of predicted classes, for accuracy and confusion.")
-    confidence: str | None = perhaps("NAME", "The column of the largest scores, for top-1 calibration.")
-    grid: str = option("L:U:N", "Public cells of scores.", "0:1:20", grid_of)
-    groups: str = option("L:U:N", "Public cells of --confidence.", "0:1:10", grid_of)
-    model: str = option("TEXT", MODEL, PUBLIC)
+    label: str = of.option("NAME", "The column of true classes.")
+    classes: str = of.option("A,B,C", "The classes, declared in public; records with others are missing.")
+    scores: str = of.option("S,S,S", "The columns of scores, one for each class in their order.", read=names_of)
+    predicted: str | None = of.perhaps("NAME", "The column of predicted classes, for accuracy and confusion.")
+    confidence: str | None = of.perhaps("NAME", "The column of the largest scores, for top-1 calibration.")
+    grid: str = of.option("L:U:N", "Public cells of scores.", "0:1:20", of.grid_of)
+    groups: str = of.option("L:U:N", "Public cells of --confidence.", "0:1:10", of.grid_of)
+    model: str = of.option("TEXT", MODEL, PUBLIC)
 
 
 @dataclass(frozen=True)
 class Ordered(Classified):
     """Options for three ordered classes and a score."""
 
-    label: str = option("NAME", "The column of classes.")
-    classes: str = option("A,B,C", "Its three classes, in their order.")
-    score: str = option("NAME", "The column of scores.")
-    grid: str = option("L:U:N", "Public cells of scores.", "0:1:20", grid_of)
-    model: str = option("TEXT", MODEL, PUBLIC)
+    label: str = of.option("NAME", "The column of classes.")
+    classes: str = of.option("A,B,C", "Its three classes, in their order.")
+    score: str = of.option("NAME", "The column of scores.")
+    grid: str = of.option("L:U:N", "Public cells of scores.", "0:1:20", of.grid_of)
+    model: str = of.option("TEXT", MODEL, PUBLIC)
 
 
 @dataclass(frozen=True)
-class Treated(Asked):
+class Treated(of.Asked):
     """Options for outcomes, treatments and scores."""
 
-    outcome: str = option("NAME", "The column of outcomes.")
-    treatment: str = option("NAME", "The column of treatments.")
-    score: str = option("NAME", "The column of predicted gains; or @FILE, a model in JSON.", read=scores_of)
-    grid: str = option("L:U:N", "Public cells of scores.", "-1:1:40", grid_of)
-    good: str = option("LABEL", "The good outcome.", "1", one_label)
-    bad: str | None = perhaps(
-        "LABEL", "The bad one; needed in a CSV file, and where the other is neither 1 nor 0.", one_label
+    outcome: str = of.option("NAME", "The column of outcomes.")
+    treatment: str = of.option("NAME", "The column of treatments.")
+    score: str = of.option("NAME", "The column of predicted gains; or @FILE, a model in JSON.", read=of.scores_of)
+    grid: str = of.option("L:U:N", "Public cells of scores.", "-1:1:40", of.grid_of)
+    good: str = of.option("LABEL", "The good outcome.", "1", of.one_label)
+    bad: str | None = of.perhaps(
+        "LABEL", "The bad one; needed in a CSV file, and where the other is neither 1 nor 0.", of.one_label
     )
-    treated: str = option("LABEL", "The value of --treatment of the treated.", "1", one_label)
-    untreated: str | None = perhaps(
-        "LABEL", "That of the others; needed in a CSV file, and where the other is neither 1 nor 0.", one_label
+    treated: str = of.option("LABEL", "The value of --treatment of the treated.", "1", of.one_label)
+    untreated: str | None = of.perhaps(
+        "LABEL", "That of the others; needed in a CSV file, and where the other is neither 1 nor 0.", of.one_label
     )
-    model: str = option("TEXT", MODEL, PUBLIC)
+    model: str = of.option("TEXT", MODEL, PUBLIC)
 
 
 @dataclass(frozen=True)
-class Foreseen(Asked):
+class Foreseen(of.Asked):
     """Options for errors of forecast quantiles."""
 
-    errors: str = option("E,E,E", "For each quantile, the column of outcome less forecast.", read=names_of)
-    quantiles: str = option("P,P,P", "The quantiles: rising shares between 0 and 1.", read=numbers)
-    grid: str = option("L:U:N", "Public cells of errors, of which one begins at 0.", read=grid_of)
-    model: str = option("TEXT", MODEL, PUBLIC)
+    errors: str = of.option("E,E,E", "For each quantile, the column of outcome less forecast.", read=names_of)
+    quantiles: str = of.option("P,P,P", "The quantiles: rising shares between 0 and 1.", read=of.numbers)
+    grid: str = of.option("L:U:N", "Public cells of errors, of which one begins at 0.", read=of.grid_of)
+    model: str = of.option("TEXT", MODEL, PUBLIC)
 
 
 @dataclass(frozen=True)
-class Compared(Asked):
+class Compared(of.Asked):
     """Options for predicted and observed numbers."""
 
-    predicted: str = option("NAME", "The column of predictions; or @FILE, a model in JSON.", read=scores_of)
-    observed: str = option("NAME", "The column of outcomes.")
-    grid: str = option("L:U:N", "Public bins of predictions.", read=grid_of)
-    observed_grid: str = option("L:U:N", "Public cells of outcomes.", read=grid_of)
-    model: str = option("TEXT", MODEL, PUBLIC)
+    predicted: str = of.option("NAME", "The column of predictions; or @FILE, a model in JSON.", read=of.scores_of)
+    observed: str = of.option("NAME", "The column of outcomes.")
+    grid: str = of.option("L:U:N", "Public bins of predictions.", read=of.grid_of)
+    observed_grid: str = of.option("L:U:N", "Public cells of outcomes.", read=of.grid_of)
+    model: str = of.option("TEXT", MODEL, PUBLIC)
 
 
 @dataclass(frozen=True)
-class Learned(Asked):
+class Learned(of.Asked):
     """Options for labels, and for features with their bounds."""
 
-    label: str = option("NAME", "The column of true labels.")
-    features: list[str] = option("NAME=L:U", "A column of numbers with its bounds; given once for each.")
-    folds: str = option("N", "Into how many folds records are put: 2 to 20.", "2", whole)
-    split_by: str | None = perhaps("NAME", "The column of numbers whose hash decides on folds; else all features do.")
-    pos_label: str = option("LABEL", "The positive label.", "1", one_label)
-    neg_label: str | None = perhaps(
-        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", one_label
+    label: str = of.option("NAME", "The column of true labels.")
+    features: list[str] = of.option("NAME=L:U", "A column of numbers with its bounds; given once for each.")
+    folds: str = of.option("N", "Into how many folds records are put: 2 to 20.", "2", of.whole)
+    split_by: str | None = of.perhaps(
+        "NAME", "The column of numbers whose hash decides on folds; else all features do."
+    )
+    pos_label: str = of.option("LABEL", "The positive label.", "1", of.one_label)
+    neg_label: str | None = of.perhaps(
+        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.one_label
     )
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,14 +197,14 @@ class QuantilesView(NumbersView):
 
 
 @dataclass(frozen=True)
-class Pictured(ReadingOptions):
+class Pictured(of.ReadingOptions):
     """Option for the picture: numbers with their intervals, or the curves."""
 
-    show: str = option("numbers|curves", "What is drawn; both are paid for at once.", "numbers")
+    show: str = of.option("numbers|curves", "What is drawn; both are paid for at once.", "numbers")
 
     def viewed(self, view: Any, question: Any) -> Any:
         """The view that draws it."""
-        curves = chosen("show", self.show, {"numbers": False, "curves": True})
+        curves = of.chosen("show", self.show, {"numbers": False, "curves": True})
         if curves and getattr(question, "by", None) is not None:
             raise Misuse("show", "curves are drawn of one result; leave --by out, or show numbers")
         return CurvesDrawn(view.sure, view.most, view) if curves else view
@@ -238,7 +231,7 @@ class CurvesDrawn(ResultView):
 
 COMMANDS = (
     asks(
-        "model-pair", "ModelPairQuestion", [Models, Split], [NumbersView],
+        "model-pair", "ModelPairQuestion", [Models, of.Split], [NumbersView],
         title="Two models on the same records: differences of areas, average precision, Brier scores and net benefit.",
         example="scored.parquet --label late --first p_old --second p_new --at 0.2",
         more="Both scores are counted together, so intervals are those of paired models.",
@@ -249,12 +242,12 @@ COMMANDS = (
         example="scored.csv --label kind --classes a,b,c --scores p_a,p_b,p_c --predicted guess",
     ),
     asks(
-        "ordered-classes", "OrderedClassesQuestion", [Ordered, Split], [NumbersView],
+        "ordered-classes", "OrderedClassesQuestion", [Ordered, of.Split], [NumbersView],
         title="How well a score orders three classes: the volume under the ROC surface.",
         example="scored.csv --label stage --classes 1,2,3 --score marker",
     ),
     asks(
-        "uplift", "UpliftQuestion", [Treated, Split, Pictured], [NumbersView],
+        "uplift", "UpliftQuestion", [Treated, of.Split, Pictured], [NumbersView],
         title="Gains over treatment: areas under uplift and Qini curves.",
         example="trial.parquet --outcome bought --treatment mailed --score gain",
     ),
@@ -264,7 +257,7 @@ COMMANDS = (
         example="forecasts.csv --errors e10,e50,e90 --quantiles 0.1,0.5,0.9 --grid -10:10:80",
     ),
     asks(
-        "predicted-observed", "PredictedObservedQuestion", [Compared, Split], [NumbersView],
+        "predicted-observed", "PredictedObservedQuestion", [Compared, of.Split], [NumbersView],
         title="Predicted against observed numbers, in bins of similar predictions.",
         example="fitted.csv --predicted fare --observed paid --grid 0:50:10 --observed-grid 0:100:50",
     ),

@@ -61,9 +61,6 @@ def draw_intervals(
     return ax
 
 
-# Numbers that are functions of released counts of one table, or of several, with intervals: models judged in full.
-
-
 PLACE = 40
 """Streams of simulation beside those of other statistics: two for each table."""
 MOST_DRAWS, VALUES, MOST_COUNTS = 4000, 2**21, 2**15
@@ -180,7 +177,6 @@ class CountedNumbers(Covered):
 
     @property
     def _counted(self) -> tuple[Evidence, ...]:
-        """Sources of the numbers."""
         return self.evidence
 
     @cached_property

@@ -142,9 +142,6 @@ def _mean(tables: Tables, at: int, of: FloatArray) -> FloatArray:
     return ratio(tables[at] @ of, tables[at].sum(axis=-1))
 
 
-# Predicted against observed numbers, in bins of similar predictions.
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictedObserved(CountedNumbers):
     """The mean of observed numbers in bins of similar predictions, and errors of all: mean, absolute and squared."""

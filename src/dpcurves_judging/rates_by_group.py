@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Differences of all pairs of independent groups at once: levels of their intervals, and ends of the largest gap.
-
-
 REACH, STEPS, HALVINGS = 8.0, 1601, 40
 LARGEST = 12.0
 
@@ -77,9 +74,6 @@ def largest_gap(values: FloatArray, pairs: Sequence[Measured]) -> Measured:
     low = max(0.0, *(max(each.lower, -each.upper) for each in pairs))
     high = max(max(each.upper, -each.lower) for each in pairs)
     return Measured(value, min(low, value), max(high, value))
-
-
-# Models judged group by group: rates at a threshold and numbers, their gaps, and curves of all groups at once.
 
 
 DRAWN = "flagged", "recall", "false_positive_rate"

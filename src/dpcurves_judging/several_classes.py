@@ -203,9 +203,6 @@ def _recall(tables: Tables, at: int) -> FloatArray:
     return ratio(of_class[..., at, :].sum(axis=-1), of_class.sum(axis=(-2, -1)))
 
 
-# Three ordered classes and one score.
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class OrderedClasses(CountedNumbers):
     """The volume under the ROC surface of three ordered classes, and the areas of neighbouring ones.

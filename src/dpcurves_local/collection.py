@@ -33,9 +33,6 @@ from .report_file import NAME, KnownNames, Octets, Records, any_drawn, numbers_o
 from .task import Task
 from .trust import Tables
 
-# The aggregator: counts reports, one a person, and reads the curve from them.
-
-
 AT_ONCE = 2**14
 
 
@@ -194,9 +191,6 @@ def _batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
     each = iter(reports)
     while many := list(islice(each, AT_ONCE)):
         yield many
-
-
-# Invitations: whoever asks signs names, and a server of that task takes reports of signed names alone.
 
 
 LABEL = b"dpcurves local invitation\n"

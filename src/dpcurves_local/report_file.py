@@ -292,7 +292,6 @@ def _weighted(told: Octets, weights: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 @compiled
 def _add_weighted(told: Octets, weights: NDArray[np.uint32], found: NDArray[np.uint32]) -> None:
-    """Write what `_weighted` tells."""
     for row in range(len(told)):
         total = weights[0]
         for place in range(told.shape[1]):

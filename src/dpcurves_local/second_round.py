@@ -359,9 +359,6 @@ def read_task(path: str | Path) -> Task:
     return SecondRound.from_json(text) if isinstance(stored, dict) and KEY in stored else Task.from_json(text)
 
 
-# The area under a ROC curve in two rounds, one class reporting scores and the other one bit, or in one round.
-
-
 PARTS = 2**32
 """Chances are whole numbers of so many parts."""
 

@@ -30,9 +30,6 @@ from .responses.coins import even
 from .responses.randomiser import LONGEST, Reports, close_together, unset_from
 from .tallied import Tallied
 
-# A tree of intervals that people report about, each person about one level: which tree, and by which randomisers.
-
-
 MOST_CELLS = 2**20
 """Cells of all rows together: the tables of one level."""
 _LEVELS = {Read.CELLS: 10, Read.PREFIXES: 10, Read.AREA: 20}

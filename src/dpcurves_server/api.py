@@ -6,7 +6,7 @@ import json
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from math import isfinite
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -23,22 +23,11 @@ from dpcurves_parties.serving.messages import ProtocolAborted
 
 from .datasets import Dataset
 from .front import OF_PICTURES, Gate
-from .projects import Project
 from .questions import Asked, Planned, as_seen_by, of_loss
 from .releases import DRAWN, Answer, Kept
 from .store import MOST_AT_ONCE, line_of
 from .studio import MADE, of_file, until_drawn, until_made
 from .visitors import Visitor
-
-# Serialisers: plain objects made of what the services return.
-
-
-def of_visitor(who: Visitor) -> dict[str, Any]:
-    """The signed-in account."""
-    return {
-        "name": who.name, "roles": [role.value for role in who.roles], "stewards": sorted(who.stewards),
-        "projects": sorted(who.projects),
-    }  # fmt: skip
 
 
 def of_dataset(dataset: Dataset) -> dict[str, Any]:
@@ -53,8 +42,10 @@ def of_dataset(dataset: Dataset) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def of_project(project: Project, remaining: Remaining | None) -> dict[str, Any]:
+def of_project(gate: Gate, who: Visitor, name: str) -> dict[str, Any]:
     """A project, and what is left to who asks."""
+    project = gate.projects.get(who, name)
+    remaining = gate.projects.remaining(who, name) if name in who.projects else None
     return {
         "name": project.name, "dataset": project.dataset, "description": project.description,
         "people": list(project.people), "made_at": project.made_at, "left": of_remaining(remaining),
@@ -231,6 +222,8 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         413: "too long", 429: "too often",
     }.items()
 }  # fmt: skip
+ROUTER = APIRouter(prefix=PREFIX, responses=ERRORS, default_response_class=JSONResponse)
+"""The routes that programs call."""
 LARGEST_ENTRY = 2**60
 
 
@@ -254,73 +247,71 @@ Who = Annotated[Visitor, Depends(who_asks)]
 Open = Annotated[Gate, Depends(gate_of)]
 
 
-class Route(NamedTuple):
-    """A route of the HTTP API, which programs call.
-
-    Attributes:
-        method: GET or POST.
-        path: Behind ``/api/1``.
-        work: What is done.
-        status: HTTP's, where nothing is wrong.
-    """
-
-    method: str
-    path: str
-    work: Callable[..., Any]
-    status: int = 200
-
-
+@ROUTER.get("/me")
 def me(who: Who) -> dict[str, Any]:
     """The signed-in account, its roles and its rights."""
-    return of_visitor(who)
+    return {
+        "name": who.name, "roles": [role.value for role in who.roles], "stewards": sorted(who.stewards),
+        "projects": sorted(who.projects),
+    }  # fmt: skip
 
 
+@ROUTER.get("/datasets")
 def datasets(who: Who, gate: Open) -> list[dict[str, Any]]:
     """The present version of each dataset: its public schema, who is protected, and the cap."""
     return [of_dataset(each) for each in gate.datasets.all(who)]
 
 
+@ROUTER.get("/datasets/{dataset}")
 def dataset_(dataset: str, who: Who, gate: Open) -> dict[str, Any]:
     """Public facts of a dataset."""
     return of_dataset(gate.datasets.get(who, dataset))
 
 
+@ROUTER.get("/datasets/{dataset}/releases")
 def published(dataset: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """The published answers of a dataset."""
     return [of_asked(who, each) for each in gate.releases.published(who, dataset)]
 
 
+@ROUTER.get("/datasets/{dataset}/questions")
 def queue(dataset: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """The question queue of a dataset: for its steward and for auditors."""
     return [of_asked(who, each) for each in gate.questions.queue(who, dataset)]
 
 
+@ROUTER.get("/datasets/{dataset}/statement")
 def statement(dataset: str, who: Who, gate: Open) -> dict[str, Any]:
     """The ledger's charges for a dataset: for its steward and for auditors."""
     return of_statement(gate.datasets.statement(who, dataset))
 
 
+@ROUTER.get("/projects")
 def projects(who: Who, gate: Open) -> list[dict[str, Any]]:
     """The projects that one sees."""
-    return [_project(gate, who, each.name) for each in gate.projects.all(who)]
+    return [of_project(gate, who, each.name) for each in gate.projects.all(who)]
 
 
+@ROUTER.get("/projects/{project}")
 def project_(project: str, who: Who, gate: Open) -> dict[str, Any]:
     """A project, and the privacy budget that is left to a member."""
-    return _project(gate, who, project)
+    return of_project(gate, who, project)
 
 
+@ROUTER.get("/projects/{project}/statement")
 def remaining(project: str, who: Who, gate: Open) -> dict[str, Any]:
     """The budget left to an analyst: of the own allowance, of the project's, and of the dataset's cap."""
     found = gate.projects.remaining(who, project)
     return {"left": of_remaining(found)}
 
 
+@ROUTER.post("/projects/{project}/plan")
 def plan(project: str, message: QuestionMessage, who: Who, gate: Open) -> dict[str, Any]:
     """The cost of a question and its expected error. Nothing is charged, and no record is read."""
     return of_planned(who, gate.questions.plan(who, project, message.stored(), message.loss()))
 
 
+@ROUTER.post("/projects/{project}/questions", status_code=202)
 def ask(project: str, message: QuestionMessage, response: Response, who: Who, gate: Open) -> dict[str, Any]:
     """Ask. The question is charged once, whoever of the project asks it; its place says where it stands."""
     asked = gate.questions.ask(who, project, message.stored(), message.loss())
@@ -328,21 +319,25 @@ def ask(project: str, message: QuestionMessage, response: Response, who: Who, ga
     return of_asked(who, asked)
 
 
+@ROUTER.get("/projects/{project}/questions")
 def questions(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """The questions of a project, the last one first."""
     return [of_asked(who, each) for each in gate.questions.all(who, project)]
 
 
+@ROUTER.get("/questions/{id}")
 def question(id: str, who: Who, gate: Open) -> dict[str, Any]:
     """The status of a question at the last publication time."""
     return of_asked(who, gate.questions.get(who, id))
 
 
+@ROUTER.get("/projects/{project}/releases")
 def releases(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """The questions of a project that are answered."""
     return [of_asked(who, each) for each in gate.releases.all(who, project)]
 
 
+@ROUTER.get("/releases/{name}", response_class=Response)
 async def release(name: str, who: Who, gate: Open) -> Response:
     """An answer: ID.json (the curve), ID.svg, ID.png, ID.xlsx, ID.csv or ID.html."""
     id, _, ending = name.partition(".")
@@ -361,28 +356,33 @@ async def release(name: str, who: Who, gate: Open) -> Response:
     return Response(await run_in_threadpool(form, found), media_type=media, headers=headers)
 
 
+@ROUTER.post("/releases/{id}/publish", status_code=204)
 def publish(id: str, who: Who, gate: Open) -> None:
     """Show a release to all who see data here: its steward's."""
     gate.releases.publish(who, id)
 
 
+@ROUTER.get("/projects/{project}/models")
 def models(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """The models of a project."""
     return [of_model(each) for each in gate.models.all(who, project)]
 
 
+@ROUTER.post("/projects/{project}/models", status_code=201)
 def add_model(project: str, message: ModelMessage, who: Who, gate: Open) -> dict[str, Any]:
     """Hand in a model: coefficients or thresholds as JSON, and no code."""
     require_plain(message.model)
     return of_model(gate.models.add(who, project, json.dumps(message.model)))
 
 
+@ROUTER.get("/projects/{project}/models/{digest}")
 def model(project: str, digest: str, who: Who, gate: Open) -> dict[str, Any]:
     """A model, as it stands in questions."""
     kept = gate.models.get(who, project, digest)
     return {**of_model(kept), "model": dict(kept.stored)}
 
 
+@ROUTER.get("/audit")
 def audit(
     who: Who,
     gate: Open,
@@ -394,12 +394,14 @@ def audit(
     return [line_of(each) for each in gate.audit.events(who, after, most, dataset)]
 
 
+@ROUTER.post("/audit/verify")
 def verify(message: HeadMessage, who: Who, gate: Open) -> dict[str, Any]:
     """Recompute every seal of the chain: an auditor's."""
     verified = gate.audit.verify(who, message.head)
     return {"entries": verified.entries, "head": verified.head}
 
 
+@ROUTER.get("/health")
 def health(request: Request) -> dict[str, str]:
     """Liveness check, open to everybody."""
     return {"health": "it answers"}
@@ -416,43 +418,3 @@ ENDINGS: dict[str, tuple[str, Callable[[Answer], str]]] = {
     "csv": ("text/csv; charset=utf-8", lambda answer: answer.csv),
     "html": ("text/html; charset=utf-8", _html),
 }
-
-
-def _project(gate: Gate, who: Visitor, name: str) -> dict[str, Any]:
-    found = gate.projects.get(who, name)
-    return of_project(found, gate.projects.remaining(who, name) if name in who.projects else None)
-
-
-ROUTES = (
-    Route("GET", "/me", me),
-    Route("GET", "/datasets", datasets),
-    Route("GET", "/datasets/{dataset}", dataset_),
-    Route("GET", "/datasets/{dataset}/releases", published),
-    Route("GET", "/datasets/{dataset}/questions", queue),
-    Route("GET", "/datasets/{dataset}/statement", statement),
-    Route("GET", "/projects", projects),
-    Route("GET", "/projects/{project}", project_),
-    Route("GET", "/projects/{project}/statement", remaining),
-    Route("POST", "/projects/{project}/plan", plan),
-    Route("POST", "/projects/{project}/questions", ask, 202),
-    Route("GET", "/projects/{project}/questions", questions),
-    Route("GET", "/questions/{id}", question),
-    Route("GET", "/projects/{project}/releases", releases),
-    Route("GET", "/releases/{name}", release),
-    Route("POST", "/releases/{id}/publish", publish, 204),
-    Route("GET", "/projects/{project}/models", models),
-    Route("POST", "/projects/{project}/models", add_model, 201),
-    Route("GET", "/projects/{project}/models/{digest}", model),
-    Route("GET", "/audit", audit),
-    Route("POST", "/audit/verify", verify),
-    Route("GET", "/health", health),
-)
-
-
-def router_of() -> APIRouter:
-    """The router of the HTTP API."""
-    router = APIRouter(prefix=PREFIX, responses=ERRORS)
-    for method, path, work, status in ROUTES:
-        form = Response if work is release else JSONResponse
-        router.add_api_route(path, work, methods=[method], status_code=status, response_class=form)
-    return router

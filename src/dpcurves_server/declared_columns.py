@@ -119,9 +119,6 @@ def _read(sent: bytes) -> bytes:
     return ended.stdout
 
 
-# The process that reads one synthetic table: the schema and the file come in, Parquet goes out, or one line.
-
-
 MEMORY = 3 * 2**30
 """Octets of addresses, libraries included."""
 PARQUET = b"PAR1"

@@ -197,7 +197,6 @@ def _source(form: Form, field: Field) -> str:
 
 
 def _fits(field: Field, column: Declared) -> bool:
-    """Tell whether a column may stand in a field."""
     if field.name in ("by", "rows", "columns"):
         return isinstance(column, Categories)
     if field.name == "features":

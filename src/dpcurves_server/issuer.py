@@ -178,7 +178,6 @@ class Issuer:
             return jwt.decode(text, KeySet.import_key_set(self._keys()), registry=registry)
 
     def _facts(self) -> Any:
-        """The discovery document of the provider."""
         facts = self._had("facts", get_well_known_url(self.url, external=True))
         if facts["issuer"] != self.url:
             raise ValueError("it calls itself otherwise")

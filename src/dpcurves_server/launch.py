@@ -26,7 +26,7 @@ from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
 from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, tell_operator
 from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving_alone, serve
 
-from .api import PREFIX, router_of
+from .api import PREFIX, ROUTER
 from .forms import Form
 from .front import PER_MINUTE, Front, Gate, Shield
 from .issuer import Issuer
@@ -36,9 +36,6 @@ from .people import Rate
 from .queue import Does, Queue
 from .store import Archive
 from .visitors import MACHINE
-
-# The server as others see it. Errors are one line; of those that nobody foresaw, type and place are told to nobody.
-
 
 UNFORESEEN = "server: something went wrong here; what was asked was not done"
 
@@ -55,7 +52,7 @@ def create_app(front: Front, pages: Sequence[BaseRoute] = ()) -> Shield:
         redoc_url=None,
     )  # fmt: skip
     app.state.front = front
-    app.include_router(router_of())
+    app.include_router(ROUTER)
     app.router.routes.extend(pages)
     app.add_exception_handler(Named, _refused)
     app.add_exception_handler(RequestValidationError, _misread)

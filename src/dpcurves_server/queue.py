@@ -18,6 +18,7 @@ from dpcurves.ledger import Event, Member
 from dpcurves.ledger.account import LONGEST_NAME
 from dpcurves.ledger.chain import GRANTS, alone
 from dpcurves.privacy import PrivacyLoss
+from dpcurves_parties.serving.database import writes
 from dpcurves_parties.serving.messages import ProtocolAborted
 
 from .questions import Asked, Questions, State, loss_from
@@ -85,12 +86,12 @@ class Queue:
     """Queue of questions as workers use it: claims, and transitions from queued to paid to answered."""
 
     def __init__(self, archive: Archive) -> None:
-        self._archive = archive
+        self._database = archive
 
     def claim(self, worker: str, does: Does = Does.ALL) -> Job | None:
         """The next question for a worker, a name that no other process has: first those that wait to be paid."""
         now, states = int(time.time()), STATES[does]
-        if self._archive.read(lambda connection: _next(connection, now, states)) is None:
+        if self._database.read(lambda connection: _next(connection, now, states)) is None:
             return None
 
         def work(connection: Connection) -> Row[Any] | None:
@@ -100,7 +101,7 @@ class Queue:
                 connection.execute(update(QUESTIONS).where(mine).values(worker=worker, claimed=now))
             return row
 
-        row = self._archive.write(work)
+        row = self._database.write(work)
         return None if row is None else _job(row, worker)
 
     @staticmethod
@@ -128,68 +129,57 @@ class Queue:
 
     def give_back(self, job: Job) -> None:
         """Somebody else may go on with it."""
-        self._archive.write(lambda one: one.execute(update(QUESTIONS).where(*_mine(job)).values(worker=None)).rowcount)
+        self._database.write(lambda one: one.execute(update(QUESTIONS).where(*_mine(job)).values(worker=None)).rowcount)
 
-    def failed(self, job: Job) -> None:
+    @writes
+    def failed(self, connection: Connection, job: Job) -> None:
         """It could not be counted now; it is tried again later."""
+        mine = and_(*_mine(job))
+        tries = connection.execute(select(QUESTIONS.c.tries).where(mine)).scalars().first()
+        if tries is None:
+            return
+        until = int(time.time()) + WAITS[min(tries + 1, len(WAITS) - 1)]
+        # A claim from the future: nobody's, and nobody takes it before.
+        connection.execute(update(QUESTIONS).where(mine).values(tries=tries + 1, worker=LATER, claimed=until - STALE))
 
-        def work(connection: Connection) -> None:
-            mine = and_(*_mine(job))
-            tries = connection.execute(select(QUESTIONS.c.tries).where(mine)).scalars().first()
-            if tries is None:
-                return
-            until = int(time.time()) + WAITS[min(tries + 1, len(WAITS) - 1)]
-            # A claim from the future: nobody's, and nobody takes it before.
-            connection.execute(
-                update(QUESTIONS).where(mine).values(tries=tries + 1, worker=LATER, claimed=until - STALE)
-            )
-
-        self._archive.write(work)
-
-    def counted(self, id: str, curve: str, facts: Mapping[str, Any]) -> None:
+    @writes
+    def counted(self, connection: Connection, id: str, curve: str, facts: Mapping[str, Any]) -> None:
         """Its answer is here: it is shown when the public clock strikes. The first one stays."""
-
-        def work(connection: Connection) -> None:
-            alone(connection, f"release {id}")
-            if connection.execute(select(RELEASES.c.id).where(RELEASES.c.id == id)).first() is None:
-                told = {"id": id, "curve": curve, "facts": json.dumps(facts), "svg": "", "csv": ""}
-                connection.execute(insert(RELEASES), told)
-            mine = (QUESTIONS.c.id == id, QUESTIONS.c.state == State.PAID.value)
-            connection.execute(update(QUESTIONS).where(*mine).values(state=State.COUNTED.value, worker=None))
-
-        self._archive.write(work)
+        alone(connection, f"release {id}")
+        if connection.execute(select(RELEASES.c.id).where(RELEASES.c.id == id)).first() is None:
+            told = {"id": id, "curve": curve, "facts": json.dumps(facts), "svg": "", "csv": ""}
+            connection.execute(insert(RELEASES), told)
+        mine = (QUESTIONS.c.id == id, QUESTIONS.c.state == State.PAID.value)
+        connection.execute(update(QUESTIONS).where(*mine).values(state=State.COUNTED.value, worker=None))
 
     def undrawn(self) -> list[str]:
         """Answers that have no picture yet and that nobody draws, the first one first."""
         free = _is_free(int(time.time()))
         query = _UNDRAWN.where(RELEASES.c.svg == "", free).order_by(QUESTIONS.c.number).limit(MOST_DRAWN)
-        return self._archive.read(lambda connection: [str(each) for each in connection.execute(query).scalars()])
+        return self._database.read(lambda connection: [str(each) for each in connection.execute(query).scalars()])
 
     def claim_drawing(self, worker: str, id: str) -> bool:
         """Claim the drawing of an answer; False if another worker has it."""
         now = int(time.time())
         claim = update(QUESTIONS).where(QUESTIONS.c.id == id, _is_free(now)).values(worker=worker, claimed=now)
-        return bool(self._archive.write(lambda connection: connection.execute(claim).rowcount))
+        return bool(self._database.write(lambda connection: connection.execute(claim).rowcount))
 
     def curve(self, id: str) -> str:
         """An answer, as it was counted."""
         query = select(RELEASES.c.curve).where(RELEASES.c.id == id)
-        return self._archive.read(lambda connection: str(connection.execute(query).scalar_one()))
+        return self._database.read(lambda connection: str(connection.execute(query).scalar_one()))
 
-    def drawn(self, id: str, svg: str, csv: str) -> None:
+    @writes
+    def drawn(self, connection: Connection, id: str, svg: str, csv: str) -> None:
         """Its picture and its table are here."""
-
-        def work(connection: Connection) -> None:
-            mine = (RELEASES.c.id == id, RELEASES.c.svg == "")
-            connection.execute(update(RELEASES).where(*mine).values(svg=svg, csv=csv))
-            connection.execute(update(QUESTIONS).where(QUESTIONS.c.id == id).values(worker=None))
-
-        self._archive.write(work)
+        mine = (RELEASES.c.id == id, RELEASES.c.svg == "")
+        connection.execute(update(RELEASES).where(*mine).values(svg=svg, csv=csv))
+        connection.execute(update(QUESTIONS).where(QUESTIONS.c.id == id).values(worker=None))
 
     def strike(self) -> int:
         """The public clock strikes: what was done since is shown. How many questions moved."""
         moved = QUESTIONS.c.shown != QUESTIONS.c.state
-        if self._archive.read(lambda one: one.execute(select(QUESTIONS.c.id).where(moved)).first()) is None:
+        if self._database.read(lambda one: one.execute(select(QUESTIONS.c.id).where(moved)).first()) is None:
             return 0
         counted = QUESTIONS.c.state == State.COUNTED.value
         answered = {"state": State.ANSWERED.value, "shown": State.ANSWERED.value}
@@ -198,19 +188,19 @@ class Queue:
             done = connection.execute(update(QUESTIONS).where(counted).values(**answered)).rowcount
             return done + connection.execute(update(QUESTIONS).where(moved).values(shown=QUESTIONS.c.state)).rowcount
 
-        return self._archive.write(work)
+        return self._database.write(work)
 
     def free(self, worker: str | None = None) -> None:
         """Give back what a worker that has ended had claimed; None: what all had."""
         mine = QUESTIONS.c.worker.is_not(None) if worker is None else QUESTIONS.c.worker == worker
-        self._archive.write(
+        self._database.write(
             lambda connection: connection.execute(update(QUESTIONS).where(mine).values(worker=None)).rowcount
         )
 
     def _move(self, job: Job, **facts: object) -> None:
         """Say what became of a question that was queued, if the claim still counts."""
         moved = update(QUESTIONS).where(*_mine(job), _in(State.QUEUED)).values(**facts)
-        self._archive.write(lambda connection: connection.execute(moved).rowcount)
+        self._database.write(lambda connection: connection.execute(moved).rowcount)
 
 
 _UNDRAWN = select(RELEASES.c.id).join(QUESTIONS, QUESTIONS.c.id == RELEASES.c.id)

@@ -209,9 +209,6 @@ def _may_see(who: Visitor, asked: Asked) -> bool:
     return may(who, Right.SEE_RELEASES, asked.subject) or (asked.published and may(who, Right.SEE_PUBLISHED))
 
 
-# Models that analysts hand in: JSON of coefficients and thresholds, and no code.
-
-
 MOST_KEPT = 1000
 """Models of one project."""
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import ssl
 import time
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from os import PathLike
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -20,7 +18,7 @@ from dpcurves.data.axis import Predictor
 from dpcurves.ledger import BudgetExceeded, Currency
 from dpcurves.privacy import Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
 from dpcurves.session import rehearse, require_askable
-from dpcurves_parties.serving.channel import Channel, trusting
+from dpcurves_parties.serving.channel import Channel, believing
 from dpcurves_parties.serving.identity import host_of
 
 API = "/api/1"
@@ -57,7 +55,7 @@ class Remote:
     ) -> None:
         host_of(url)
         named_by = "this machine's authorities" if ca is None else str(ca)
-        self._channel = Channel(url, _context(ca), named_by=named_by, renewal="it needs a new one")
+        self._channel = Channel(url, believing(ca), named_by=named_by, renewal="it needs a new one")
         self._token, self._patience = token, patience
         try:
             self._project = project if project is not None else self._only_project()
@@ -186,14 +184,3 @@ def _refusal(words: str) -> Refused | BudgetExceeded:
 def _loss(amount: str, made: Any) -> PrivacyLoss:
     found: PrivacyLoss = made(amount) if float(amount) > 0 else PrivacyLoss(Fraction(0), Fraction(0))
     return found
-
-
-def _context(ca: str | PathLike[str] | None) -> ssl.SSLContext:
-    if ca is not None:
-        try:
-            return trusting(Path(ca).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise Refused("ca", f"{str(ca)!r} can not be read, or is no certificate") from None
-    context = ssl.create_default_context()
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    return context

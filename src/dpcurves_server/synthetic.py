@@ -58,9 +58,6 @@ class Recent(Generic[Result]):
         return made
 
 
-# Synthetic tables: what analysts work on, and what is said of how private it is.
-
-
 SHOWN_ROWS = 1000
 """Rows of the dummy table that are sent."""
 _READ = Recent[Any](most=2)

@@ -20,9 +20,6 @@ from dpcurves.cli.terminal import say, terminal
 
 from .carrier import OVER, SITE_PATIENCE, packed, received, unpacked
 
-# A site whose messages others carry: its requests wait at a socket on its own machine until somebody fetches them.
-
-
 UNANSWERED = re.compile(r"/turns/[0-9a-f]+/([0-9]+|refused)$")
 """Requests whose answer is empty unless they are refused."""
 NEXT = "/waiting"
@@ -135,9 +132,6 @@ def _refusal(said: bytes) -> str:
     except (ValueError, KeyError, TypeError):
         line = None
     return line if isinstance(line, str) else "coordinator: it refused without a word"
-
-
-# Others that carry messages for sites: what they run is written to a folder, from files of this package.
 
 
 HERE = Path(__file__).parent

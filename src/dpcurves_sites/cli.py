@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isnan
@@ -16,7 +16,7 @@ from dpcurves.cli.app import Group, Provided
 from dpcurves.cli.ask_file import deliver, delivering, made_by, quietly
 from dpcurves.cli.columns import ALPHA
 from dpcurves.cli.one_table import through
-from dpcurves.cli.options import Price, Promise, SourceOptions, argument, chosen, option, perhaps, whole
+from dpcurves.cli.options import Command, Price, Promise, SourceOptions, argument, chosen, option, perhaps, whole
 from dpcurves.cli.output import InputFile, Output, View
 from dpcurves.cli.studies import CHANCE, show_plans
 from dpcurves.cli.terminal import Misuse, PerhapsKept, say, tell, terminal, waiting
@@ -25,9 +25,6 @@ from dpcurves_parties.serving.watching import Watching
 from .carrying import carry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dpcurves.cli.options import Command
     from dpcurves.curves import Question
 
     from .remote import Approved

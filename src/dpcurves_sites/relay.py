@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Condition
 from time import monotonic
+from typing import cast
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -246,79 +247,51 @@ def _receipt(message: bytes) -> bytes:
 
 
 def create_app(board: Board) -> Starlette:
-    """The app of a coordinator."""
-    front = _Front(board)
-    handlers: dict[str, Handler] = {
-        "consents": front.consents, "asks": front.asks, "waiting": front.waiting,
-        "turns/{name}/refused": front.refuse, "turns/{name}/{stage}": front.post,
-        "turns/{name}/{stage}/all": front.collect,
-    }  # fmt: skip
-    return task_app(front.standing, handlers)
+    """The app of a coordinator: it checks tickets, and passes requests to the board."""
+    threads = ThreadPoolExecutor(4 * len(board.task.members) + 16)  # guests wait, and most of the time
 
+    def bearer(task: str, request: Request, role: Role) -> int:
+        if task != board.task.hash:
+            raise ProtocolAborted("task", "this coordinator has another task, not this one", 404)
+        return bearer_of(board.task, request, role)
 
-class _Front:
-    """Routes of the coordinator: they check tickets, and pass requests to the board."""
+    def taken(role: Role, most: int, work: Callable[..., bytes]) -> Handler:
+        """A handler of messages of so many bytes: `work` gets the number of who sends it, the message, and the path."""
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
-        self._threads = ThreadPoolExecutor(4 * len(board.task.members) + 16)  # guests wait, and most of the time
+        async def handled(task: str, *path: str | Request) -> Response:
+            *parts, request = path
+            number = bearer(task, cast("Request", request), role)
+            message = await body_of(cast("Request", request), most)
+            return await told(lambda: work(number, message, *parts), threads)
 
-    async def standing(self, task: str, _: Request) -> Response:
-        """Say which task it is, and which sites have signed it."""
-        return await told(lambda: self._board.standing(task))
+        return handled
 
-    async def consents(self, task: str, request: Request) -> Response:
-        """Take the signature of a site."""
-        site = self._site(task, request)
-        message = await body_of(request, 64)
-        return await self._told(lambda: self._board.consent(site, message))
+    async def standing(task: str, _: Request) -> Response:
+        return await told(lambda: board.standing(task))
 
-    async def asks(self, task: str, request: Request) -> Response:
-        """Take a question of an analyst."""
-        self._require(task)
-        bearer_of(self._board.task, request, Role.ANALYST)
-        message = await body_of(request, LARGEST_ASK)
-        return await self._told(lambda: self._board.ask(message))
-
-    async def waiting(self, task: str, request: Request) -> Response:
-        """Hand a site the next question."""
-        site = self._site(task, request)
-        message = await body_of(request, 64)
-        return await self._told(lambda: self._board.waiting(site, message))
-
-    async def refuse(self, task: str, name: str, request: Request) -> Response:
-        """Let a site end a turn."""
-        site = self._site(task, request)
-        line = (await body_of(request, 2000)).decode(errors="replace")
-        return await self._told(lambda: self._board.refuse(name, site, line))
-
-    async def post(self, task: str, name: str, stage: str, request: Request) -> Response:
-        """Take a message of a site."""
-        site = self._site(task, request)
-        message = await body_of(request, LARGEST_MESSAGE)
-        return await self._told(lambda: self._board.post(name, _stage(stage), site, message))
-
-    async def collect(self, task: str, name: str, stage: str, request: Request) -> Response:
-        """Hand out the messages of a stage."""
-        self._require(task)
+    async def collect(task: str, name: str, stage: str, request: Request) -> Response:
         try:
-            bearer_of(self._board.task, request, Role.ANALYST)
+            bearer(task, request, Role.ANALYST)
             whole = True
         except ProtocolAborted:
-            self._site(task, request)
+            bearer(task, request, Role.OWNER)
             whole = False
-        return await self._told(lambda: self._board.collect(name, _stage(stage), whole))
+        return await told(lambda: board.collect(name, _stage(stage), whole), threads)
 
-    async def _told(self, work: Callable[[], bytes]) -> Response:
-        return await told(work, self._threads)
-
-    def _site(self, task: str, request: Request) -> int:
-        self._require(task)
-        return bearer_of(self._board.task, request, Role.OWNER)
-
-    def _require(self, task: str) -> None:
-        if task != self._board.task.hash:
-            raise ProtocolAborted("task", "this coordinator has another task, not this one", 404)
+    site = Role.OWNER
+    handlers: dict[str, Handler] = {
+        "consents": taken(site, 64, board.consent),
+        "asks": taken(Role.ANALYST, LARGEST_ASK, lambda _, asked: board.ask(asked)),
+        "waiting": taken(site, 64, board.waiting),
+        "turns/{name}/refused": taken(
+            site, 2000, lambda number, line, name: board.refuse(name, number, line.decode(errors="replace"))
+        ),
+        "turns/{name}/{stage}": taken(
+            site, LARGEST_MESSAGE, lambda number, message, name, stage: board.post(name, _stage(stage), number, message)
+        ),
+        "turns/{name}/{stage}/all": collect,
+    }
+    return task_app(standing, handlers)
 
 
 def _stage(text: str) -> int:

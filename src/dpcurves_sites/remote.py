@@ -34,9 +34,6 @@ from .site import Site
 from .task import FederationTask
 from .trust import recalled, told, turn_of
 
-# Questions as a site's officer is shown them, and files of those that are approved beforehand.
-
-
 WHOLE = 64
 """Hexadecimal digits of a fingerprint."""
 
@@ -146,9 +143,6 @@ class ApprovedList:
             raise Refused("approved", rule) from None
 
 
-# A site as a process that connects outwards alone, and the federation as an analyst asks it, through a coordinator.
-
-
 Curve = TypeVar("Curve")
 PAUSE, LONGEST_PAUSE = 0.1, 2.0
 """Seconds between two tries to reach a coordinator."""
@@ -158,9 +152,6 @@ LEFT_OUT = "left out, for they did not send what they counted in time: "
 GONE = frozenset({404, 409, 410})
 """Answers of a coordinator of a turn that is over, or goes on without this site, or that it does not know any more."""
 RETRIED = frozenset({500, 502, 503, 504})
-
-
-# A question as it travels: signed by the analyst, with the answers that its later turns depend on.
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,9 +234,6 @@ class _Reached(Exception):  # the turn that was looked for
     def __init__(self, plan: Plan, allotment: Allotment) -> None:
         super().__init__()
         self.plan, self.allotment = plan, allotment
-
-
-# A site: it takes the next turn, answers stage by stage, and begins again wherever it was stopped.
 
 
 class SiteAgent:
@@ -421,11 +409,7 @@ class _Line:
         return unpacked(octets)
 
     def close(self) -> None:
-        """Let go of the connection."""
         self._channel.close()
-
-
-# The federation, as an analyst asks it.
 
 
 class RemoteFederation:

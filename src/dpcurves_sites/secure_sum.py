@@ -35,8 +35,6 @@ from dpcurves.codec import STORED
 Vector = NDArray[np.uint64]
 """Integers modulo 2**64."""
 
-# Who takes part, who is whose neighbour, and how many must agree.
-
 
 MOST_SITES = 100
 SPARSE = 32
@@ -141,9 +139,6 @@ class Turn:
         """Head of every message, and what every key is derived for."""
         numbers = self.number.to_bytes(8, "little") + self.words.to_bytes(8, "little")
         return b"dpsum 1\n" + self.roster.task + numbers + self.plan + self.roster.fingerprint
-
-
-# Messages, each signed by its site for its place.
 
 
 KEYS, SHARES, MASKED, SIGNED, OPENED = range(1, 6)
@@ -310,9 +305,6 @@ def _pair_key(turn: Turn, mine: bytes, theirs: bytes, site: int, other: int) -> 
 
 def _own_key(turn: Turn, seed: bytes, site: int) -> bytes:
     return _key(turn, seed, "own mask", site)
-
-
-# What one site says, message by message.
 
 
 class Bundle(NamedTuple):
@@ -540,9 +532,6 @@ def _unsealed(turn: Turn, site: int, state: SiteState, said: Said) -> tuple[byte
                 break
             return inside[:SHARE], inside[SHARE:]
     raise ProtocolAborted("shares", f"that of site {said.site} for this one can not be opened")
-
-
-# The sum, from all messages: a public function, which the coordinator or whoever asked works out.
 
 
 class Messages(NamedTuple):

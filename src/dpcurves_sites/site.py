@@ -319,11 +319,12 @@ class Site:
         made = self._terms.turn(plan.query, allotment.loss)
         if made.fingerprint != plan.fingerprint:
             raise Refused("plan", "this site would make another one: it has other terms, or another version")
-        turn = turn_of(self.roster, made, allotment)
+        turn, payment = turn_of(self.roster, made, allotment), self._charged_as(allotment.request, allotment.part)
         if stage == KEYS and not self._kept.has(turn, KEYS):
-            self._require_paid(allotment)
+            if self._ledger.granted(self._dataset, payment) is None:  # it can be paid, before any site counts
+                left = self._ledger.balance(self._dataset).left
+                self._require_left(left.currency.price(allotment.loss), left, "this turn")
             self._opened().check(made.query.axes)
-        payment = self._charged_as(allotment.request, allotment.part)
         return self._kept.step(turn, stage, given, lambda: self._vector(made, allotment), payment)
 
     def _vector(self, plan: Plan, allotment: Allotment) -> Vector:
@@ -340,12 +341,6 @@ class Site:
             request=self._charged_as(allotment.request, allotment.part), units=self._units,
             binding=fingerprint(thing, allotment.loss, self._terms.adjacency, self._dataset, self.roster),
         )  # fmt: skip
-
-    def _require_paid(self, allotment: Allotment) -> None:
-        """Refuse what could not be paid, before any site counts."""
-        if self._ledger.granted(self._dataset, self._charged_as(allotment.request, allotment.part)) is None:
-            left = self._ledger.balance(self._dataset).left
-            self._require_left(left.currency.price(allotment.loss), left, "this turn")
 
     def _charged_as(self, request: str, part: int) -> str:
         """The request of a charge. It names the task: in another one, noise is drawn anew, and is paid for anew."""

@@ -251,9 +251,6 @@ class PrunedCounts(TickLaw):
         return counts, variances
 
 
-# Laws of counts of prefixes of a stream: from buffers of exponentials, and from trees.
-
-
 LATTICE = 20
 """Values are in units of ``2**-LATTICE`` tuples."""
 MOST_BUFFERED = 2**20

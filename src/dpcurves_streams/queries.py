@@ -11,9 +11,6 @@ from dpcurves.arguments import Refused, WrongKind, exact, make_each_whole, make_
 from dpcurves.data.axis import Axis, Categories
 from dpcurves.queries.query import Query, Read
 
-# States, and aggregations of them that form trees.
-
-
 MOST_DEEP = 64
 
 
@@ -107,9 +104,6 @@ def _flattened(given: Any, depth: int) -> dict[str, list[str]]:
             raise Refused("hierarchy", "every aggregation needs a name of its own")
         flat |= {name: list(states), **inner}
     return flat
-
-
-# Questions about a stream: the same table again at every tick.
 
 
 MOST_TICKS = 2**40

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpcurves.arguments import Refused
 from dpcurves.conversation import Plan, Release
-from dpcurves.ledger import Allotment
+from dpcurves.ledger import Allotment, Standing
 from dpcurves.mechanisms import ExactTable
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.trust.base import require
 from dpcurves_streams.mechanisms.sequential import Sequential, State, require_next
 from dpcurves_streams.queries import TickQuery
-
-if TYPE_CHECKING:
-    from dpcurves.ledger import Standing
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -6,40 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dpcurves.cli import options as of
 from dpcurves.cli.ask_file import Listed, asks, chance_words, is_of_population, quietly
 from dpcurves.cli.columns import weighted
-from dpcurves.cli.options import (
-    Asked,
-    AutoCells,
-    CellOptions,
-    ReadingOptions,
-    Split,
-    Weighing,
-    categories,
-    chosen,
-    grid_of,
-    numbers,
-    one_label,
-    one_number,
-    option,
-    perhaps,
-    scores_of,
-    several,
-)
-from dpcurves.cli.output import ResultView, Shown, drawn
+from dpcurves.cli.output import Covering, ResultView, Shown, drawn
 from dpcurves.cli.terminal import Misuse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-    from dpcurves.cli.output import Covering
     from dpcurves.curves import ByCategory
     from dpcurves.data import Grid
 
     from . import Survival, SurvivalModel
-
-# Survival curves of one kind of event.
 
 
 def survival_question(**said: Any) -> Any:
@@ -54,18 +34,18 @@ def survival_question(**said: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Observed(Asked):
+class Observed(of.Asked):
     """Options for the columns of times and of event indicators (censoring)."""
 
-    time: str = option("NAME", "A column of times: of the event, or of the end of observation without one.")
-    event: str = option("NAME", "A column that says whether the event was observed.")
-    came: str = option("LABEL", "Its value where the event was observed.", "1", one_label)
-    censored: str | None = perhaps(
+    time: str = of.option("NAME", "A column of times: of the event, or of the end of observation without one.")
+    event: str = of.option("NAME", "A column that says whether the event was observed.")
+    came: str = of.option("LABEL", "Its value where the event was observed.", "1", of.one_label)
+    censored: str | None = of.perhaps(
         "LABEL",
         "Its value where not; needed in a CSV file, and where the other is none of 1, 0, -1, true, false.",
-        one_label,
+        of.one_label,
     )
-    measured_in: str = option("UNIT", "The unit of measurement, for the picture.", "")
+    measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
 
 
 class SurvivalView(ResultView):
@@ -123,20 +103,17 @@ def survival_compared(curves: ByCategory[Survival], sure: Covering, weights: tup
     return "".join(f"{line}\n" for line in (words, *found.notes))
 
 
-# Readings of released survival curves.
-
-
 READ = "survival", "hazard", "numbers", "figure"
 """Readings of released survival curves that ``--show`` offers."""
 
 
 @dataclass(frozen=True)
-class TimesRead(ReadingOptions):
+class TimesRead(of.ReadingOptions):
     """Options for what is shown of released curves, and for numbers at times: both cost nothing more."""
 
-    show: str = option("incidence|numbers", "What is shown and drawn; both are paid for at once.", "incidence")
-    until: str | None = perhaps("T", "With --show numbers: the time up to which means are restricted.")
-    at: str | None = perhaps("T,T,...", "With --show numbers: landmarks at which shares with an event are told.")
+    show: str = of.option("incidence|numbers", "What is shown and drawn; both are paid for at once.", "incidence")
+    until: str | None = of.perhaps("T", "With --show numbers: the time up to which means are restricted.")
+    at: str | None = of.perhaps("T,T,...", "With --show numbers: landmarks at which shares with an event are told.")
 
     def numbers(self, shown: str, grid: Grid | None, since: str | None = None) -> Mapping[str, Any]:
         """The times. Refused where one lies beyond the grid, if it is known, or numbers are not `shown`."""
@@ -144,9 +121,10 @@ class TimesRead(ReadingOptions):
             options = "--until, --at and --since" if hasattr(self, "since") else "--until and --at"
             raise Misuse("show", f"{options} need --show numbers")
         until, begin = (
-            None if text is None else one_number(name, text) for name, text in (("until", self.until), ("since", since))
+            None if text is None else of.one_number(name, text)
+            for name, text in (("until", self.until), ("since", since))
         )
-        at = () if self.at is None else numbers("at", self.at)
+        at = () if self.at is None else of.numbers("at", self.at)
         if shown == "numbers" and until is None and not at:
             raise Misuse("show", "say which numbers: --until T, or --at T,T")
         if grid is None and shown == "numbers":
@@ -160,23 +138,23 @@ class TimesRead(ReadingOptions):
 class SurvivalReadings(TimesRead):
     """Options for readings of survival curves that cost nothing more: numbers at times, hazards, a figure."""
 
-    show: str = option("|".join(READ), "What is shown and drawn; all others are paid for with it.", READ[0])
-    at: str | None = perhaps("T,T,...", "With --show numbers: landmarks at which shares without an event are told.")
-    since: str | None = perhaps("T", "With --at: of those without an event up to this time.")
-    weights: str = option(
+    show: str = of.option("|".join(READ), "What is shown and drawn; all others are paid for with it.", READ[0])
+    at: str | None = of.perhaps("T,T,...", "With --show numbers: landmarks at which shares without an event are told.")
+    since: str | None = of.perhaps("T", "With --at: of those without an event up to this time.")
+    weights: str = of.option(
         "R,G",
         "Powers rho and gamma of Fleming and Harrington's weights of the test of two groups; further --by are strata.",
         "0,0",
     )
-    theme: str = option("light|dark|print", "The colours of the figure.", "light")
+    theme: str = of.option("light|dark|print", "The colours of the figure.", "light")
 
     def viewed(self, view: ResultView, question: Any) -> ResultView:
         """View of what is to be shown of curves."""
-        show = chosen("show", self.show, {word: word for word in READ})
-        rho, gamma = (*numbers("weights", self.weights), None)[:2]
+        show = of.chosen("show", self.show, {word: word for word in READ})
+        rho, gamma = (*of.numbers("weights", self.weights), None)[:2]
         if rho is None or gamma is None or min(rho, gamma) < 0:
             raise Misuse("weights", "two numbers that are not below 0 are needed, as in 1,0")
-        chosen("theme", self.theme, dict.fromkeys(("light", "dark", "print")))
+        of.chosen("theme", self.theme, dict.fromkeys(("light", "dark", "print")))
         asked = self.numbers(show, getattr(question, "grid", None), self.since)
         if show == "survival" and (rho, gamma) == (0.0, 0.0):
             return view
@@ -189,7 +167,7 @@ class RisksRead(TimesRead):
 
     def viewed(self, view: ResultView, question: Any) -> ResultView:
         """View of what is to be shown."""
-        show = chosen("show", self.show, {word: word for word in ("incidence", "numbers")})
+        show = of.chosen("show", self.show, {word: word for word in ("incidence", "numbers")})
         asked = self.numbers(show, question.grid)
         return view if show == "incidence" else SurvivalReadingView(view.sure, show=show, asked=asked)
 
@@ -256,60 +234,57 @@ class SurvivalReadingView(ResultView):
         return ByCategory(curves.columns, {name: CumulativeHazard(each) for name, each in curves.items()})
 
 
-# Questions with more than one time, or more than one kind of event.
-
-
 @dataclass(frozen=True)
-class Causes(Asked):
+class Causes(of.Asked):
     """Options for the time and the kind of the first event."""
 
-    time: str = option("NAME", "A column of times: of the first event, or of the end of observation without one.")
-    event: str = option("NAME", "A column that says which event it was.")
-    causes: str = option("A,B,C", "Its values for events, declared in public; other values count as missing.")
-    censored: str = option("LABEL", "Its value where there was none.", "0", one_label)
-    measured_in: str = option("UNIT", "The unit of measurement, for the picture.", "")
+    time: str = of.option("NAME", "A column of times: of the first event, or of the end of observation without one.")
+    event: str = of.option("NAME", "A column that says which event it was.")
+    causes: str = of.option("A,B,C", "Its values for events, declared in public; other values count as missing.")
+    censored: str = of.option("LABEL", "Its value where there was none.", "0", of.one_label)
+    measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        return {**super().told(usual), "causes": categories("causes", self.causes)}
+        return {**super().told(usual), "causes": of.categories("causes", self.causes)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class LateEntry(Observed):
     """Options for the columns of entries, of exits and of event indicators."""
 
-    entry: str = option("NAME", "A column of times from which on records are observed, on the axis of --time.")
+    entry: str = of.option("NAME", "A column of times from which on records are observed, on the axis of --time.")
 
 
 @dataclass(frozen=True)
-class BetweenLooks(Asked):
+class BetweenLooks(of.Asked):
     """Options for the columns of both looks between which an event lies."""
 
-    last: str = option("NAME", "A column of times: the last look without the event.")
-    first: str = option("NAME", "A column of times: the first look with the event; inf where there was none.")
-    measured_in: str = option("UNIT", "The unit of measurement, for the picture.", "")
+    last: str = of.option("NAME", "A column of times: the last look without the event.")
+    first: str = of.option("NAME", "A column of times: the first look with the event; inf where there was none.")
+    measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
 
 
 @dataclass(frozen=True)
-class Foretold(Asked):
+class Foretold(of.Asked):
     """Options for a score that foretells an event before a horizon."""
 
-    score: str = option(
+    score: str = of.option(
         "NAME",
         "A column of predicted chances of an event before the horizon; or @FILE, a model in JSON.",
-        read=scores_of,
+        read=of.scores_of,
     )
-    time: str = option("NAME", "A column of times: of the event, or of the end of observation without one.")
-    event: str = option("NAME", "A column that says whether the event was observed.")
-    times: str = option(
-        "L:U:N", "Public cells of time, from the beginning to the horizon; a few are enough.", read=grid_of
+    time: str = of.option("NAME", "A column of times: of the event, or of the end of observation without one.")
+    event: str = of.option("NAME", "A column that says whether the event was observed.")
+    times: str = of.option(
+        "L:U:N", "Public cells of time, from the beginning to the horizon; a few are enough.", read=of.grid_of
     )
-    scores: str = option("L:U:N", "Public cells of scores.", "0:1:50", grid_of)
-    groups: str = option("N", "How many groups of similar scores are told apart, at most.", "10", several)
-    came: str = option("LABEL", "The value of --event where it was observed.", "1", one_label)
-    censored: str | None = perhaps(
-        "LABEL", "Its value where not; needed in a CSV file, and where the other is neither 1 nor 0.", one_label
+    scores: str = of.option("L:U:N", "Public cells of scores.", "0:1:50", of.grid_of)
+    groups: str = of.option("N", "How many groups of similar scores are told apart, at most.", "10", of.several)
+    came: str = of.option("LABEL", "The value of --event where it was observed.", "1", of.one_label)
+    censored: str | None = of.perhaps(
+        "LABEL", "Its value where not; needed in a CSV file, and where the other is neither 1 nor 0.", of.one_label
     )
-    model: str = option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
+    model: str = of.option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
 
 
 class GroupedView(ResultView):
@@ -342,7 +317,7 @@ class ModelView(ResultView):
 VIEWS = [ResultView, GroupedView]
 COMMANDS = (
     asks(
-        "survival", survival_question, [Observed, AutoCells, Split, Weighing, SurvivalReadings],
+        "survival", survival_question, [Observed, of.AutoCells, of.Split, of.Weighing, SurvivalReadings],
         [SurvivalView, SurvivalsView],
         title="The time until an event, with censored records.",
         example="patients.parquet --time months --event died --grid 0:60:60",
@@ -350,7 +325,7 @@ COMMANDS = (
         "which. Where no horizon is known, a part of the loss looks for it: --grid auto.",
     ),
     asks(
-        "incidence", "CompetingRisksQuestion", [Causes, CellOptions, Split, RisksRead], VIEWS,
+        "incidence", "CompetingRisksQuestion", [Causes, of.CellOptions, of.Split, RisksRead], VIEWS,
         title="Competing risks: the time until the first of several kinds of event, with censored records.",
         example="patients.csv --time months --event outcome --causes relapse,death --grid 0:60:60",
         more="Cumulative incidence (Aalen and Johansen) and cumulative hazard of each cause. Shares with an event at "
@@ -358,7 +333,7 @@ COMMANDS = (
         "--show numbers.",
     ),
     asks(
-        "delayed-entry", "DelayedEntryQuestion", [LateEntry, CellOptions, Split, SurvivalReadings],
+        "delayed-entry", "DelayedEntryQuestion", [LateEntry, of.CellOptions, of.Split, SurvivalReadings],
         [SurvivalView, SurvivalsView],
         title="The time until an event, of records that come under observation later (left truncation).",
         example="people.parquet --entry age_in --time age_out --event died --grid 60:90:30",
@@ -366,13 +341,13 @@ COMMANDS = (
         "reads it as dpcurves survival does.",
     ),
     asks(
-        "between-looks", "IntervalCensoredQuestion", [BetweenLooks, CellOptions, Split], VIEWS,
+        "between-looks", "IntervalCensoredQuestion", [BetweenLooks, of.CellOptions, of.Split], VIEWS,
         title="The time until an event that is only known to lie between two examinations (interval censoring).",
         example="visits.csv --last seen_without --first seen_with --grid 0:24:12",
         more="Turnbull's estimate, from counts of pairs of cells.",
     ),
     asks(
-        "survival-model", "SurvivalModelQuestion", [Foretold, Split], [ModelView, GroupedView],
+        "survival-model", "SurvivalModelQuestion", [Foretold, of.Split], [ModelView, GroupedView],
         title="A model of survival at a horizon: calibration, time-dependent area and Brier score.",
         example="scored.parquet --score risk --time months --event died --times 0:24:12",
         more="Records that are censored before the horizon are made up for by inverse censoring weights.",

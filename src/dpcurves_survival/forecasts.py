@@ -17,21 +17,11 @@ from dpcurves.forecasts.more_questions import made_weights, steps_of
 from dpcurves.forecasts.reference_laws import CLASSES, PLACES, Bits, Generator, Law, Places, along, chances_of, within
 from dpcurves.forecasts.true_readings import LEVEL, Columns, half_of_each
 
+from . import variants
 from .competing_risks import CompetingRisks, CompetingRisksQuestion, table_of
 from .inference import survival
 from .kaplan_meier import Survival, SurvivalQuestion
 from .survival_models import AtHorizon, SurvivalModel, SurvivalModelQuestion
-from .variants import (
-    DelayedEntry,
-    DelayedEntryQuestion,
-    IntervalCensored,
-    IntervalCensoredQuestion,
-    UnboundedSurvivalQuestion,
-    WeightedSurvivalQuestion,
-    collapsed,
-    leaving_of,
-    turnbull,
-)
 
 # One kind of event, from the beginning of observation.
 
@@ -142,11 +132,11 @@ def _entry_columns(question: Any, drawn: Any) -> dict[str, Any]:
     return {**found, question.entry: lower + (found[question.time] - lower) * way}
 
 
-def _entry_error(question: Any, found: DelayedEntry, records: Columns) -> float:
+def _entry_error(question: Any, found: variants.DelayedEntry, records: Columns) -> float:
     came = np.where(np.asarray(records[question.event]) == question.came, 1, 0)
     columns, grid = {**records, question.event: came}, question.grid
     exits = counted(columns, (question.event, Categories(question.event, (0, 1))), (question.time, grid))
-    at_risk = leaving_of(exits[0], exits[1], counted(columns, (question.entry, grid))).at_risk
+    at_risk = variants.leaving_of(exits[0], exits[1], counted(columns, (question.entry, grid))).at_risk
     return off(found.y, np.append(1.0, survival(at_risk, at_risk.records > 0)))
 
 
@@ -162,9 +152,9 @@ def _look_columns(question: Any, drawn: Any) -> dict[str, Any]:
     return {question.last: last, question.first: np.where(event, at + look / 2, np.inf)}
 
 
-def _look_error(question: Any, found: IntervalCensored, records: Columns) -> float:
+def _look_error(question: Any, found: variants.IntervalCensored, records: Columns) -> float:
     counts = counted(records, (question.last, question.grid), (question.first, question.grid))
-    return off(found.y[1:], 1 - np.cumsum(turnbull(collapsed(counts, early=False)))[:-1])
+    return off(found.y[1:], 1 - np.cumsum(variants.turnbull(variants.collapsed(counts, early=False)))[:-1])
 
 
 # Models at a horizon.
@@ -203,15 +193,15 @@ OF_MODELS = ForecastKind(CLASSES, _model_columns, _model_error, AREA, _half_of_m
 OF_EDGES = PLAIN._replace(half=half_of_each)
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     SurvivalQuestion: PLAIN._replace(traced=read.traced_band, labels=("time", "share that survives")),
-    UnboundedSurvivalQuestion: PLAIN._replace(columns=_unbounded_columns),
-    WeightedSurvivalQuestion: PLAIN._replace(
+    variants.UnboundedSurvivalQuestion: PLAIN._replace(columns=_unbounded_columns),
+    variants.WeightedSurvivalQuestion: PLAIN._replace(
         columns=_weighted_columns, error=_weighted_error, words="share of the weight that survives, root mean square"
     ),
     CompetingRisksQuestion: OF_EDGES._replace(
         columns=_cause_columns, error=_cause_error, words="share with an event, root mean square"
     ),
-    DelayedEntryQuestion: OF_EDGES._replace(columns=_entry_columns, error=_entry_error),
-    IntervalCensoredQuestion: OF_EDGES._replace(columns=_look_columns, error=_look_error, widths=2),
+    variants.DelayedEntryQuestion: OF_EDGES._replace(columns=_entry_columns, error=_entry_error),
+    variants.IntervalCensoredQuestion: OF_EDGES._replace(columns=_look_columns, error=_look_error, widths=2),
     SurvivalModelQuestion: OF_MODELS,
 })  # fmt: skip
 

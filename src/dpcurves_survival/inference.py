@@ -225,9 +225,6 @@ def _survival(found: AtRisk) -> FloatArray:
     return np.asarray(np.cumprod(1 - np.clip(share, -1.0, 1.0), axis=-1))
 
 
-# Do two groups survive alike? The log-rank statistic of noisy counts, judged with its noise.
-
-
 LEAST_VARIANCE = 1e-9
 """Squared records: where neither chance nor noise moves the events, any difference is a large one."""
 LEAST_MOVE = 0.5
@@ -379,9 +376,6 @@ def _drawn(group: AtRisk, hazard: FloatArray, draws: int, generator: np.random.G
 def _hazard(group: AtRisk) -> FloatArray:
     """The chance to leave in each cell of those who are at risk, from a curve that never rises."""
     return hazards_of(survival(group, np.ones(len(group.events), dtype=np.bool_)))
-
-
-# Numbers from noisy risk tables: draws of the tables that a release does not contradict, and curves of each.
 
 
 LEAST_RISK_OF_TABLES = 1.0

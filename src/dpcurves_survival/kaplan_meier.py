@@ -33,24 +33,8 @@ from dpcurves.display import numeral, span
 from dpcurves.inference import public_generator, simultaneous_errors
 from dpcurves.inference.simulation import draws_for, noise_of
 
+from . import inference
 from .hazards import Counts, Hazards, hazards_of_few
-from .inference import (
-    FEWEST_AT_RISK,
-    AtRisk,
-    Orders,
-    Stratum,
-    at_risk,
-    censored_inside,
-    cumulative_hazard,
-    known_cells,
-    log_errors,
-    log_rank,
-    median_cells,
-    moved_by_censoring,
-    survival,
-    survival_band,
-    told_rise,
-)
 from .pictures import AtRiskRow, draw_survival
 
 Pair = tuple[Evidence, ...]
@@ -66,7 +50,7 @@ class Leaving(NamedTuple):
         entered: Records that come under observation inside each cell, (..., cells); 0: all are from the beginning.
     """
 
-    at_risk: AtRisk
+    at_risk: inference.AtRisk
     censored: FloatArray
     entered: FloatArray | float = 0.0
 
@@ -74,18 +58,18 @@ class Leaving(NamedTuple):
     def counted(cls, pair: Pair) -> Self:
         """The released counts, (cells,)."""
         censored, events = (turn.unbiased[0] for turn in pair)
-        return cls(at_risk(events, censored), censored_inside(censored))
+        return cls(inference.at_risk(events, censored), inference.censored_inside(censored))
 
     @classmethod
     def noise(cls, pair: Pair, draw: np.random.Generator) -> Self:
         """The noise of it, simulated, (draws, cells)."""
         censored, events = (noise_of(turn.sums, turn.total, draws_for(turn.sums.cells), draw)[:, 0] for turn in pair)
-        return cls(at_risk(events, censored), censored_inside(censored))
+        return cls(inference.at_risk(events, censored), inference.censored_inside(censored))
 
     @property
-    def early(self) -> AtRisk:
+    def early(self) -> inference.AtRisk:
         """Events and records at risk where all that are censored in a cell leave before its events."""
-        return AtRisk(self.at_risk.events, self.at_risk.records - self.censored - self.entered)
+        return inference.AtRisk(self.at_risk.events, self.at_risk.records - self.censored - self.entered)
 
     @property
     def gone(self) -> FloatArray:
@@ -98,9 +82,6 @@ class Leaving(NamedTuple):
         return Leaving(self.at_risk.taken(at), self.censored[at], entered)
 
 
-# Notes on survival curves with wide cells of time, and on their log-rank test, by released counts.
-
-
 def notes_on_wide_cells(found: Leaving, noise: Leaving) -> tuple[str, ...]:
     """A note if more may seem to survive than do, because records are censored inside cells.
 
@@ -108,7 +89,7 @@ def notes_on_wide_cells(found: Leaving, noise: Leaving) -> tuple[str, ...]:
         found: What was released of the cells in which it is known how many are at risk.
         noise: Its noise, simulated.
     """
-    share = told_rise(found.at_risk, found.censored, noise.at_risk, noise.censored)
+    share = inference.told_rise(found.at_risk, found.censored, noise.at_risk, noise.censored)
     if share == 0:
         return ()
     return (
@@ -126,7 +107,7 @@ def notes_on_moved(groups: Sequence[Leaving], noises: Sequence[Leaving]) -> tupl
     """
     (one, gone, _), (other, left, _) = groups
     (moves, lost, _), (moved, missed, _) = noises
-    deviations = moved_by_censoring((one, other), (gone, left), (moves, moved), (lost, missed))
+    deviations = inference.moved_by_censoring((one, other), (gone, left), (moves, moved), (lost, missed))
     if deviations == 0:
         return ()
     return (
@@ -180,7 +161,6 @@ class Survival(Covered):
         return cls(label, privacy, evidence, grid)._noted()
 
     def _noted(self) -> Self:
-        """With notes on it, from released numbers."""
         known, told, noises = self._known, self._told, self._noises
         noted = self.privacy.noted(*notes_on_wide_cells(told.taken(known), noises.taken((..., known))))
         lower, upper = self.band(LEVEL)
@@ -200,13 +180,15 @@ class Survival(Covered):
         Where noise is large beside the counts, hazards are shrunk to smooth or constant ones, as far as released
         counts tell no more; see `estimation.hazards`. Bands and intervals come from the counts alone.
         """
-        share = survival(self._told.at_risk, self._known) if self._few is None else self._few.share
+        share = inference.survival(self._told.at_risk, self._known) if self._few is None else self._few.share
         return np.append(1.0, share)
 
     @cached_property
     def cumulative_hazard(self) -> FloatArray:
         """The estimate of Nelson and Aalen before each edge, of the shape of `x`."""
-        hazard = cumulative_hazard(self._told.at_risk, self._known) if self._few is None else self._few.cumulative
+        hazard = (
+            inference.cumulative_hazard(self._told.at_risk, self._known) if self._few is None else self._few.cumulative
+        )
         return np.append(0.0, hazard)
 
     @cached_property
@@ -263,7 +245,7 @@ class Survival(Covered):
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        first, last = median_cells(*self._orders(population), chance("level", level))
+        first, last = inference.median_cells(*self._orders(population), chance("level", level))
         cells = np.concatenate([self._cells, [[self._cells[-1, 1], inf]]])
         return float(cells[first, 0]), float(cells[last, 1])
 
@@ -280,7 +262,7 @@ class Survival(Covered):
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         orders, known = self._orders(population)
-        lower, upper = survival_band(orders, known, chance("level", level))
+        lower, upper = inference.survival_band(orders, known, chance("level", level))
         return np.minimum(np.append(1.0, lower), self.y), np.maximum(np.append(1.0, upper), self.y)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
@@ -291,7 +273,7 @@ class Survival(Covered):
         """
         return np.stack(self.band(level, population=population), axis=1)
 
-    def _orders(self, population: bool) -> tuple[Orders, BoolArray]:
+    def _orders(self, population: bool) -> tuple[inference.Orders, BoolArray]:
         """Both orders of the records of a cell, and the cells of which anything is said."""
         noises, known, normal = self._noises, self._known, None
         if population:
@@ -299,13 +281,13 @@ class Survival(Covered):
             draw = public_generator(None)
             noises = self._noise(draw)
             normal = draw.standard_normal(noises.censored.shape)  # after the noise, so that it does not depend on it
-            known = np.logical_and.accumulate(known & (self._told.at_risk.records > FEWEST_AT_RISK))
+            known = np.logical_and.accumulate(known & (self._told.at_risk.records > inference.FEWEST_AT_RISK))
         late = self._told.at_risk, noises.at_risk
         # At a declared value times are tied, and events come first, as in the textbook: no order is open.
         both = late, late if self.grid.values is not None else (self._told.early, noises.early)
-        shares = [survival(found, known) for found, _ in both]
-        errors = [log_errors(found, noise, known, normal) for found, noise in both]
-        return Orders(shares[0], shares[1], errors[0], errors[1]), known
+        shares = [inference.survival(found, known) for found, _ in both]
+        errors = [inference.log_errors(found, noise, known, normal) for found, noise in both]
+        return inference.Orders(shares[0], shares[1], errors[0], errors[1]), known
 
     @cached_property
     def _told(self) -> Leaving:
@@ -316,12 +298,11 @@ class Survival(Covered):
         return self._noise(public_generator(None))
 
     def _noise(self, draw: np.random.Generator) -> Leaving:
-        """The noise, simulated."""
         return Leaving.noise(self.evidence, draw)
 
     @property
     def _known(self) -> BoolArray:
-        return known_cells(self._told.at_risk, self._noises.at_risk)
+        return inference.known_cells(self._told.at_risk, self._noises.at_risk)
 
     def at_risk_intervals(self, level: float) -> FloatArray:
         """Lower and upper ends of `at_risk`, all correct at once with chance `level`: shape ``(cells + 1, 2)``.
@@ -509,7 +490,7 @@ def log_rank_test(
     for name, power in (("rho", rho), ("gamma", gamma)):
         if not isinstance(power, (int, float)) or not 0 <= power < inf:
             raise Refused(name, "a number that is not below 0 is needed")
-    strata, notes, random = list[Stratum](), dict[str, None](), public_generator(generator)
+    strata, notes, random = list[inference.Stratum](), dict[str, None](), public_generator(generator)
     for one, other in zip(firsts, seconds, strict=True):
         if not np.array_equal(one.x, other.x):
             raise Refused("second", "a curve on the same grid is needed")
@@ -517,18 +498,18 @@ def log_rank_test(
         draws = min(len(each.censored) for each in noises)
         noises = [each.taken(slice(draws)) for each in noises]
         known = np.logical_and(
-            *(known_cells(each.at_risk, noise.at_risk) for each, noise in zip(groups, noises, strict=True))
+            *(inference.known_cells(each.at_risk, noise.at_risk) for each, noise in zip(groups, noises, strict=True))
         )
         within: Any = ..., known
         if known.any():
             noted = notes_on_moved([each.taken(within) for each in groups], [each.taken(within) for each in noises])
             notes |= dict.fromkeys(noted)
         pairs = [(both[0].at_risk, both[1].at_risk) for both in (groups, noises)]
-        strata.append(Stratum(pairs[0], pairs[1], known, entering=one.RELEASES > Survival.RELEASES))
+        strata.append(inference.Stratum(pairs[0], pairs[1], known, entering=one.RELEASES > Survival.RELEASES))
     draws = min(len(each.noises[0].events) for each in strata)
     first_draws = [(each.noises[0].taken(slice(draws)), each.noises[1].taken(slice(draws))) for each in strata]
     cut = [each._replace(noises=noises) for each, noises in zip(strata, first_draws, strict=True)]
-    found = log_rank(cut, random, rho, gamma)
+    found = inference.log_rank(cut, random, rho, gamma)
     test = LogRankTest(found.statistic, found.pvalue, tuple(notes))
     warn_of(test)
     return test

@@ -12,19 +12,7 @@ from numpy.typing import ArrayLike
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import PrivacyStatement
-from dpcurves.display.canvas import (
-    DASHES,
-    LANDSCAPE,
-    PALETTE,
-    POPULATION,
-    UNIT,
-    Picture,
-    Shade,
-    Shaded,
-    canvas,
-    depth,
-    once,
-)
+from dpcurves.display import canvas
 from dpcurves.display.groups import divided
 from dpcurves.display.numerals import lettering, numeral
 from dpcurves.display.styles import is_dark, points
@@ -32,9 +20,6 @@ from dpcurves.display.text import footer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-# Numbers at risk below the axis of a survival curve, one row for each curve, as the field shows them.
 
 
 LETTERS, ROW_HEIGHT, BELOW_TICKS = 7.0, 9.5, 22.0
@@ -107,7 +92,7 @@ def draw_survival(
     label: str,
     at_risk: AtRiskRow | None = None,
     weighted: bool = False,
-    **on: Unpack[Shaded],
+    **on: Unpack[canvas.Shaded],
 ) -> Axes:
     """Draw the share that survives as steps that go down where cells end.
 
@@ -118,22 +103,23 @@ def draw_survival(
         at_risk: Numbers that are written below the axis, where there is room.
         weighted: Whether records have weights, which the axis then says.
     """
-    picture, edges = Picture(LANDSCAPE, privacy, **on), np.asarray(x, dtype=float)
-    ax, color = picture.ax, picture.style.color
-    for shade in picture.shades:
-        filled = ax.fill_between(
-            edges, *shade.ends, step="post", color=color, alpha=depth(shade.words, ax), linewidth=0
-        )
-        filled.set_label(once(ax, shade.words))
+    picture, edges = canvas.Picture(canvas.LANDSCAPE, privacy, **on), np.asarray(x, dtype=float)
+    _fill(picture, edges)
     picture.steps(edges, y, width=1.4)
-    ax.set(ylim=UNIT, xmargin=0.01)
+    picture.ax.set(ylim=canvas.UNIT, xmargin=0.01)
     picture.explain(label, "weighted " * weighted + "share without an event")
     if at_risk is not None:
-        write_at_risk(ax, at_risk, picture.name, color)
+        write_at_risk(picture.ax, at_risk, picture.name, picture.style.color)
     return picture.signed()
 
 
-# Figures for papers, cumulative hazards and incidences, and forest plots.
+def _fill(picture: canvas.Picture, edges: FloatArray, most: float = np.inf) -> None:
+    """Bands as steps, cut off at a height."""
+    ax = picture.ax
+    for shade in picture.shades:
+        lower, upper = (np.minimum(end, most) for end in shade.ends)
+        look: Any = {"color": picture.style.color, "alpha": canvas.depth(shade.words, ax), "linewidth": 0}
+        ax.fill_between(edges, lower, upper, step="post", **look).set_label(canvas.once(ax, shade.words))
 
 
 def draw_steps(
@@ -144,7 +130,7 @@ def draw_steps(
     label: str,
     upwards: str,
     share: bool,
-    **on: Unpack[Shaded],
+    **on: Unpack[canvas.Shaded],
 ) -> Axes:
     """Draw a curve that rises as steps where cells end, with its bands.
 
@@ -155,27 +141,13 @@ def draw_steps(
         upwards: What the y axis shows.
         share: Whether it lies between 0 and 1.
     """
-    picture, edges, heights = Picture(LANDSCAPE, privacy, **on), np.asarray(x, float), np.asarray(y, float)
-    most = 1.0 if share else 4 * max(float(np.max(heights)), 1e-3)
-    for shade in picture.shades:
-        lower, upper = (np.minimum(end, most) for end in shade.ends)
-        filled = picture.ax.fill_between(
-            edges,
-            lower,
-            upper,
-            step="post",
-            color=picture.style.color,
-            alpha=depth(shade.words, picture.ax),
-            linewidth=0,
-        )
-        filled.set_label(once(picture.ax, shade.words))
+    picture, edges = canvas.Picture(canvas.LANDSCAPE, privacy, **on), np.asarray(x, float)
+    heights = np.asarray(y, float)
+    _fill(picture, edges, 1.0 if share else 4 * max(float(np.max(heights)), 1e-3))
     picture.steps(edges, heights, width=1.4)
     picture.ax.autoscale(axis="y")  # a curve that is on these axes already may rise higher
-    picture.ax.set(ylim=UNIT if share and not picture.shades else (0.0, None), xmargin=0.01)
+    picture.ax.set(ylim=canvas.UNIT if share and not picture.shades else (0.0, None), xmargin=0.01)
     return picture.explain(label, upwards, place="above").signed()
-
-
-# Forest plots: numbers below each other with their intervals, those of one scale along one axis.
 
 
 ROW, HEAD = 0.34, 1.5
@@ -192,7 +164,7 @@ RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10), (*np.arange(2, 10) / 10
 THIN, THICK, WITHIN, LONGEST = 1.1, 5.0, 0.4, 64
 
 
-def draw_forest(rows: Sequence[tuple[str, float, str]], privacy: PrivacyStatement, **on: Unpack[Shaded]) -> Axes:
+def draw_forest(rows: Sequence[tuple[str, float, str]], privacy: PrivacyStatement, **on: Unpack[canvas.Shaded]) -> Axes:
     """Draw each number in a row, with its intervals: those of one scale together. Returns the first axes.
 
     Args:
@@ -202,7 +174,7 @@ def draw_forest(rows: Sequence[tuple[str, float, str]], privacy: PrivacyStatemen
 
     scales = list(dict.fromkeys(scale for _, _, scale in rows))
     own = [[number for number, row in enumerate(rows) if row[2] == scale] for scale in scales]
-    whole = canvas(on.get("ax"), (7.4, HEAD + ROW * len(rows) + 0.6 * len(scales)))
+    whole = canvas.canvas(on.get("ax"), (7.4, HEAD + ROW * len(rows) + 0.6 * len(scales)))
     panels, below = divided(whole, [len(each) + 0.9 for each in own])
     for panel, scale, numbers in zip(panels, scales, own, strict=True):
         _panel(panel, scale, [rows[each] for each in numbers], numbers, on.get("shades", ()))
@@ -214,11 +186,11 @@ def draw_forest(rows: Sequence[tuple[str, float, str]], privacy: PrivacyStatemen
 
 
 def _panel(
-    ax: Axes, scale: str, rows: Sequence[tuple[str, float, str]], numbers: Sequence[int], shades: Sequence[Shade]
+    ax: Axes, scale: str, rows: Sequence[tuple[str, float, str]], numbers: Sequence[int], shades: Sequence[canvas.Shade]
 ) -> None:
     from dpcurves.display.artists import write_plainly
 
-    places, color = np.arange(len(rows), dtype=float)[::-1], PALETTE[0]
+    places, color = np.arange(len(rows), dtype=float)[::-1], canvas.PALETTE[0]
     values = np.array([value for _, value, _ in rows])
     ends = [np.array([shade.ends[side][list(numbers)] for side in (0, 1)]) for shade in shades]
     if ends and not any(np.isfinite(each).any() for each in ends):  # a value that may be anything is no point
@@ -233,7 +205,7 @@ def _panel(
     limits = (low / 1.15, high * 1.15) if scale == "ratio" else (low - room, high + room)
     none = NOTHING.get(scale)
     for shade, (lower, upper) in zip(shades, ends, strict=True):
-        width, alpha = (THIN, 1.0) if POPULATION in shade.words else (THICK, WITHIN)
+        width, alpha = (THIN, 1.0) if canvas.POPULATION in shade.words else (THICK, WITHIN)
         drawn = np.clip(lower, *limits), np.clip(upper, *limits)
         ax.hlines(places, *drawn, color=color, linewidth=width, alpha=alpha, label=shade.words)
     ax.plot(values, places, "s", color=color, markersize=5, zorder=3)
@@ -254,9 +226,6 @@ def _panel(
     ax.tick_params(axis="y", length=0)
 
 
-# Figures for papers: steps and bands of a few groups, numbers at risk below, and a test by its name.
-
-
 class Theme(NamedTuple):
     """Colours of a figure: the ground, what is written, and one for each group."""
 
@@ -268,7 +237,7 @@ class Theme(NamedTuple):
 
 
 THEMES = MappingProxyType({
-    "light": Theme("#ffffff", "#222222", "#6b6b6b", PALETTE, 0.18),
+    "light": Theme("#ffffff", "#222222", "#6b6b6b", canvas.PALETTE, 0.18),
     "dark": Theme(
         "#14181d", "#e8e8e8", "#a8adb3", ("#56b4e9", "#e69f00", "#2ec99b", "#e8a5cb", "#f0e442", "#ff8a5c"), 0.24
     ),
@@ -317,12 +286,12 @@ def draw_figure(
     if theme not in THEMES:
         raise Refused("theme", f"one of {', '.join(THEMES)} is needed")
     look = THEMES[theme]._replace(grey=WARNING) if privacy.seeded else THEMES[theme]
-    axes = canvas(ax, SIZE)
+    axes = canvas.canvas(ax, SIZE)
     axes.figure.set_facecolor(look.ground)
     axes.set_facecolor(look.ground)
     for number, group in enumerate(groups):
         color = look.colors[number % len(look.colors)]
-        dash = DASHES[number % len(DASHES)] if theme == "print" else "-"
+        dash = canvas.DASHES[number % len(canvas.DASHES)] if theme == "print" else "-"
         if group.band is not None:
             axes.fill_between(x, *group.band, step="post", color=color, alpha=look.shade, linewidth=0)
         axes.step(x, group.y, where="post", color=color, linestyle=dash, linewidth=1.6, label=lettering(group.name))

@@ -34,9 +34,6 @@ from dpcurves.summaries.two_classes import on_simplex
 
 from .survival_readings import SHARE, Estimate
 
-# Models of survival judged at a horizon: areas, squared errors and observed shares, weighted by inverse censoring.
-
-
 LEAST, LEAST_RECORDS = 0.02, 0.5
 """The least share under observation that is divided by, and the fewest records."""
 
@@ -103,9 +100,6 @@ class AtHorizon(NamedTuple):
         events, past = (np.add.reduceat(each, starts, axis=-1) for each in (self.events, self.past))
         whole = events + past
         return np.asarray(np.divide(events, whole, out=np.full_like(whole, np.nan), where=whole > LEAST_RECORDS))
-
-
-# Models of survival at a horizon: calibration, the time-dependent area under the ROC curve, and the Brier score.
 
 
 MOST_COUNTS = 2**14

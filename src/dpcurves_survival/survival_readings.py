@@ -21,16 +21,7 @@ from dpcurves.display import numeral
 from dpcurves.display.canvas import covering
 from dpcurves.inference.simulation import numbered_generator
 
-from .inference import (
-    FEWEST_AT_RISK,
-    Curves,
-    RiskTable,
-    band_between,
-    hazards_of,
-    interval_between,
-    log_hazard_ratio,
-    ratio_of,
-)
+from . import inference
 from .kaplan_meier import Leaving, LogRankTest, Survival, log_rank_test
 from .pictures import AtRiskRow, FigureGroup, draw_figure, draw_forest, draw_steps
 from .variants import DelayedEntry, WeightedSurvival
@@ -82,16 +73,16 @@ class Estimate:
 class Drawn(NamedTuple):
     """Draws of a group: tables, the cells that are read, and the lowest and the highest curves."""
 
-    table: RiskTable
+    table: inference.RiskTable
     known: BoolArray
-    low: Curves
-    high: Curves
+    low: inference.Curves
+    high: inference.Curves
 
 
-def table_of(leaving: Leaving, *, tied: bool) -> RiskTable:
+def table_of(leaving: Leaving, *, tied: bool) -> inference.RiskTable:
     """Events, and records at risk, of one cause; where times are declared values no order is open."""
     events, records = leaving.at_risk.events[..., None, :], leaving.at_risk.records
-    return RiskTable(events, records, records if tied else leaving.early.records)
+    return inference.RiskTable(events, records, records if tied else leaving.early.records)
 
 
 def drawn_of(curve: Survival, place: int, *, population: bool) -> Drawn:
@@ -104,18 +95,18 @@ def drawn_of(curve: Survival, place: int, *, population: bool) -> Drawn:
             require_independent(curve.privacy)
             shape = len(noises.records), 2, len(known)
             normal = numbered_generator(PLACE + 2 + place).standard_normal(shape)
-            known = np.logical_and.accumulate(known & (told.at_risk.records > FEWEST_AT_RISK))
-        likely = hazards_of(curve.y[1:])[None]
+            known = np.logical_and.accumulate(known & (told.at_risk.records > inference.FEWEST_AT_RISK))
+        likely = inference.hazards_of(curve.y[1:])[None]
         table = table_of(told, tied=tied).plausible(noises, likely, normal)
         return Drawn(table, known, *table.ends(known, curve._cells))
 
     return curve._once(("risk tables", place, population), None, make)
 
 
-def _point(curve: Survival) -> Curves:
+def _point(curve: Survival) -> inference.Curves:
     """What the curve shows; events come in the middle of their cells, or at their declared values."""
     left, middle = curve.y, curve._cells.mean(axis=1)
-    return Curves(left, (1 - left)[None], curve.cumulative_hazard[None], middle, middle)
+    return inference.Curves(left, (1 - left)[None], curve.cumulative_hazard[None], middle, middle)
 
 
 def edge_of(curve: Any, argument: str, time: float) -> tuple[int, float]:
@@ -132,7 +123,7 @@ class Of(NamedTuple):
     """How a kind of result is read: its draws, and the curves that it shows."""
 
     draws: Callable[..., Drawn]
-    shown: Callable[[Any], Curves]
+    shown: Callable[[Any], inference.Curves]
 
 
 def estimate(
@@ -148,13 +139,13 @@ def estimate(
         for side in (1, -1):
             curves = [each.low if sign == side else each.high for each, sign in zip(drawn, (1, -1), strict=False)]
             sides.append(np.asarray(read(*(_first(each, fewest) for each in curves))))
-        return interval_between(sides[0], sides[1], level)
+        return inference.interval_between(sides[0], sides[1], level)
 
     value = float(read(*map(shown, groups)))
     return Estimate(words, value, ends, groups[0].privacy, scale)
 
 
-def _first(curves: Curves, draws: int) -> Curves:
+def _first(curves: inference.Curves, draws: int) -> inference.Curves:
     return curves._replace(left=curves.left[:draws], come=curves.come[:draws], hazard=curves.hazard[:draws])
 
 
@@ -216,7 +207,7 @@ def share_at(curve: Survival, time: float, since: float | None = None) -> Estima
     if first >= edge:
         raise Refused("since", "an earlier time than the landmark is needed")
 
-    def read(one: Curves) -> FloatArray:
+    def read(one: inference.Curves) -> FloatArray:
         before = one.left[..., first]
         return np.divide(one.left[..., edge], before, out=np.zeros_like(before), where=before > 0).clip(0, 1)
 
@@ -278,7 +269,7 @@ def restricted_mean_difference(first: Survival, second: Survival, until: float) 
     _both(first, second)
     edge, time = edge_of(first, "until", until)
 
-    def read(one: Curves, other: Curves) -> FloatArray:
+    def read(one: inference.Curves, other: inference.Curves) -> FloatArray:
         return one.restricted_mean(time, edge) - other.restricted_mean(time, edge)
 
     return estimate(f"difference of means up to {time:g}", (first, second), read, LATER)
@@ -376,13 +367,13 @@ def hazard_ratio(first: Survival, second: Survival) -> Estimate:
             return 0.0, inf
         tables = one.table.taken(draws), other.table.taken(draws)
         tied = first.grid.values is not None
-        low, high = (log_hazard_ratio(*tables, known, 0 if tied else order) for order in (-1, 1))
-        lower, upper = interval_between(low, high, level)
-        return ratio_of(lower), ratio_of(upper)
+        low, high = (inference.log_hazard_ratio(*tables, known, 0 if tied else order) for order in (-1, 1))
+        lower, upper = inference.interval_between(low, high, level)
+        return inference.ratio_of(lower), inference.ratio_of(upper)
 
     tied, known = first.grid.values is not None, first._known & second._known
     tables = [table_of(each._told, tied=tied) for each in (first, second)]
-    value = ratio_of(float(log_hazard_ratio(tables[0], tables[1], known))) if known.any() else 0.0
+    value = inference.ratio_of(float(inference.log_hazard_ratio(tables[0], tables[1], known))) if known.any() else 0.0
     return Estimate("hazard ratio", value if 0 < value < inf else float("nan"), ends, first.privacy, RATIO)
 
 
@@ -439,7 +430,7 @@ class CumulativeHazard(Covered):
         level, drawn = chance("level", level), drawn_of(self.curve, 0, population=population)
         told = table_of(self.curve._told, tied=self.curve.grid.values is not None).ends(drawn.known, self.curve._cells)
         draws = drawn.low.hazard[:, 0], drawn.high.hazard[:, 0]
-        lower, upper = band_between((told[0].hazard[0], told[1].hazard[0]), draws, level)
+        lower, upper = inference.band_between((told[0].hazard[0], told[1].hazard[0]), draws, level)
         upper, lower = np.minimum.accumulate(upper[::-1])[::-1], np.maximum.accumulate(np.maximum(lower, 0.0))
         return np.stack([np.minimum(lower, self.y), np.maximum(upper, self.y)], axis=1)
 
@@ -517,7 +508,6 @@ class SurvivalNumbers(Joined):
         self.estimates = dict(self._read())
 
     def _read(self) -> Any:
-        """Estimates, by whose they are and what they are."""
         of_one, of_two = (self._lost, self._between) if self._are_risks else (self._of_one, self._of_two)
         for name, curve in self.curves.items():
             yield from (((name, each.words), each) for each in of_one(curve))

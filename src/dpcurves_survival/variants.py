@@ -41,8 +41,6 @@ from .inference import AtRisk
 from .kaplan_meier import MOST_CELLS, Leaving, Survival, SurvivalQuestion
 from .pictures import draw_survival
 
-# Survival curves of records with survey weights: the question and its result.
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedSurvival(Survival):
@@ -210,9 +208,6 @@ class WeightedSurvivalQuestion:
     def __str__(self) -> str:
         words = in_words(f"survival by {self.event}", self.time, None)
         return f"{words}, {Weights(self.weight, self.weight_cap)}"
-
-
-# Left truncation: survival of records that come under observation later, from counts of entries and of exits.
 
 
 ENTRIES = Fraction(1, 3)
@@ -385,9 +380,6 @@ class UnboundedSurvivalQuestion:
         return in_words(f"survival by {self.event}", self.time, self.by) + ", no horizon given"
 
 
-# Interval censoring: the share without an event where events are only known to lie between two looks (Turnbull).
-
-
 # Turnbull's estimate from counts of pairs of cells: an event came after the one and by the end of the other.
 STEPS, STEPS_OF_DRAWS, SETTLED = 20_000, 300, 1e-13
 MIXED = 0.1
@@ -538,9 +530,6 @@ class Masses(NamedTuple):
         added = np.stack([each.mean(axis=0) for each in self.errors])
         half = np.max([simultaneous_errors([each - each.mean(axis=0)], level) for each in self.errors], axis=0)
         return self.left - added.max(axis=0) - half, self.left - added.min(axis=0) + half
-
-
-# Interval censoring: the share without an event where events are only known to lie between two looks.
 
 
 MOST_IN_PAIRS, DRAWS = 64, 400

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dpcurves.cli.options import (
     CellOptions,
     ColumnOptions,
+    Command,
     Price,
     SourceOptions,
     certificate_and_key,
@@ -26,16 +27,12 @@ from .tasks import Document, Wanted
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dpcurves.cli.options import Command
     from dpcurves.data import Grid
     from dpcurves.privacy import PrivacyLoss
     from dpcurves_parties.serving.channel import Channel
 
     from .. import Task
     from ..tallied import Tallied
-
-
-# Plans in the local model: the randomised reports of people, and the error of the result; no data are opened.
 
 
 BATCH = 2**15
@@ -82,7 +79,6 @@ def plan_local(column: ColumnOptions, cells: CellOptions, wanted: Wanted, price:
 
 
 def _levels(law: Tallied) -> Table:
-    """Table with a row for each level of the tree."""
     from rich.table import Table
 
     table = Table(caption="weight: by how many people one report can shift a count", caption_justify="left")
@@ -126,9 +122,6 @@ def _roads(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Tab
 LOCAL_PLANS: MappingProxyType[str, Command] = MappingProxyType({"local": plan_local})
 
 
-# Local model over HTTPS: commands of the server that receives reports, and of the client that sends them.
-
-
 NEEDED = ("fastapi", "httptools", "prometheus_client", "uvicorn")
 
 
@@ -156,23 +149,13 @@ class Way:
 
     def channel(self) -> Channel:
         """TLS channel to the server. Raises `Misuse`: the URL is invalid, or the file holds no certificate."""
-        import ssl
-
-        from dpcurves_parties.serving.channel import Channel, trusting
+        from dpcurves_parties.serving.channel import Channel, believing
         from dpcurves_parties.serving.identity import host_of
 
         host_of(self.to)
-        context = ssl.create_default_context()
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
-        if self.ca is not None:
-            try:
-                context = trusting(Path(self.ca).read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                raise Misuse("ca", f"{self.ca!r} can not be read, or is no certificate") from None
+        context, patience = believing(self.ca), whole("patience", self.patience)
         named_by = "--ca" if self.ca is not None else "a certificate that this machine believes"
-        return Channel(
-            self.to, context, whole("patience", self.patience), named_by=named_by, renewal="it needs a new one"
-        )
+        return Channel(self.to, context, patience, named_by=named_by, renewal="it needs a new one")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from dpcurves.cli.columns import Histogram2DView, HistogramView
 from dpcurves.cli.options import (
     CellOptions,
     ColumnOptions,
+    Command,
     Price,
     SourceOptions,
     TaskDocument,
@@ -29,7 +30,6 @@ from dpcurves.cli.terminal import Misuse, say, tell, terminal, waiting
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpcurves.cli.options import Command
     from dpcurves.curves import Histogram2DQuestion, RocQuestion
     from dpcurves.data import Grid
     from dpcurves.privacy import PrivacyLoss

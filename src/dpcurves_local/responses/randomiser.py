@@ -265,7 +265,6 @@ def put_own(rows: Reports, answers: IntArray, own: BoolArray) -> None:
 
 @compiled
 def _put_own(rows: Reports, answers: IntArray, own: BoolArray) -> None:
-    """Write what `put_own` does."""
     for row in range(len(rows)):
         place, bit = answers[row] >> 3, 1 << (answers[row] & 7)
         rows[row, place] = rows[row, place] & ~bit | bit * own[row]

@@ -10,23 +10,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from dpcurves.cli import options as of
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.ask_file import Terms, deliver, delivering, quietly
-from dpcurves.cli.options import (
-    CellOptions,
-    SourceOptions,
-    chosen,
-    filled,
-    flag,
-    groups_of,
-    names_of,
-    option,
-    perhaps,
-    typed,
-    values_of,
-    whole,
-)
-from dpcurves.cli.output import InputFile, Output
+from dpcurves.cli.options import Command, option, typed
+from dpcurves.cli.output import InputFile, Output, View
 from dpcurves.cli.terminal import Misuse, filling, say, tell, terminal, waiting
 
 from ..serving.watching import Watching
@@ -36,8 +24,6 @@ from .pair_tasks import serve as serve_people
 from .tasks import TaskFile, require_extra, require_unsaid
 
 if TYPE_CHECKING:
-    from dpcurves.cli.options import Command
-    from dpcurves.cli.output import View
     from dpcurves.curves import Question
     from dpcurves.curves.pair_mean import UStatistic
     from dpcurves.data import Axis, Categories, Grid
@@ -49,9 +35,6 @@ if TYPE_CHECKING:
     from ..shares import Task
 
 
-# Commands of two servers and owners: run an aggregator, and contribute records to a task.
-
-
 @dataclass(frozen=True)
 class Running:
     """Options of a server of one or more tasks."""
@@ -60,7 +43,7 @@ class Running:
     task: str = option("FILE,...", "Task documents, with commas between them.")
     identity: str = option("FOLDER", "The folder with this server's keys.")
     store: str = option("URL", "Its reports and its ledger: sqlite:///a0.db, or postgresql+psycopg://...")
-    listen: str | None = perhaps("HOST:PORT", "Where to listen; left out: at the URL in the task.")
+    listen: str | None = of.perhaps("HOST:PORT", "Where to listen; left out: at the URL in the task.")
     peer: str = option("URL", "Where the other server is reached; left out: at its URL in the task.", "")
     patience: str = option("SECONDS", "How long the other server may take to answer.", "60")
     connections: str = option(
@@ -85,8 +68,8 @@ class Running:
 class Renamed:
     """Options for the names of the task's columns in the owner's table."""
 
-    column: str | None = perhaps("NAME", "The name of the task's column in DATA, where it is another.")
-    label: str | None = perhaps("NAME", "The name of the task's column of labels in DATA, where it is another.")
+    column: str | None = of.perhaps("NAME", "The name of the task's column in DATA, where it is another.")
+    label: str | None = of.perhaps("NAME", "The name of the task's column of labels in DATA, where it is another.")
 
     def axes(self, task: Task) -> tuple[Axis | Categories, ...]:
         """Axes of the task, with the column names of the table."""
@@ -114,7 +97,7 @@ class Before:
         """Choice as it is sent to the servers."""
         from ..serving.two_servers.report_set import Earlier
 
-        return chosen("earlier", self.earlier, {"keep": Earlier.STAYS, "replace": Earlier.GIVES_WAY})
+        return of.chosen("earlier", self.earlier, {"keep": Earlier.STAYS, "replace": Earlier.GIVES_WAY})
 
 
 def aggregator(running: Running, watching: Watching) -> None:
@@ -131,7 +114,7 @@ def aggregator(running: Running, watching: Watching) -> None:
     from ..serving.two_servers.kinds import read_task
 
     require_lasting(running.store)
-    limits = Limits(whole("connections", running.connections), whole("deadline", running.deadline))
+    limits = Limits(of.whole("connections", running.connections), of.whole("deadline", running.deadline))
     people = [TaskFile(file) for file in running.task.split(",")]
     if any(each.is_of_people for each in people):
         _serve_people(people, running, limits, watching.monitoring())
@@ -141,7 +124,7 @@ def aggregator(running: Running, watching: Watching) -> None:
         raise Misuse("workers", "they evaluate jobs: name their place with --jobs, which all of them reach")
     server = Aggregator(
         party, tasks, Identity.read(Path(running.identity)), running.store, running.peer,
-        whole("patience", running.patience), limits, watching.monitoring(), running.jobs, running.workers,
+        of.whole("patience", running.patience), limits, watching.monitoring(), running.jobs, running.workers,
     )  # fmt: skip
     listen = running.listen or tasks[0].servers[party].url.removeprefix("https://").rstrip("/")
     console = terminal()
@@ -160,7 +143,7 @@ def _serve_people(documents: Sequence[TaskFile], running: Running, limits: Limit
     serve_people(server, running.listen)
 
 
-def contribute(source: SourceOptions, document: TaskFile, bearer: Bearer, renamed: Renamed, before: Before) -> None:
+def contribute(source: of.SourceOptions, document: TaskFile, bearer: Bearer, renamed: Renamed, before: Before) -> None:
     """Send the records of a file to both servers, each a share that alone tells nothing.
 
     Done again with the same file and ticket, nothing counts twice: begin again if it was stopped. Another file is
@@ -193,10 +176,7 @@ def contribute(source: SourceOptions, document: TaskFile, bearer: Bearer, rename
 SERVER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"aggregator": aggregator, "contribute": contribute})
 
 
-# Commands of a participant and of an analyst of a task of pairs.
-
-
-def pair(source: SourceOptions, document: TaskFile, bearer: Bearer, meeting: MeetingOptions, before: Before) -> None:
+def pair(source: of.SourceOptions, document: TaskFile, bearer: Bearer, meeting: MeetingOptions, before: Before) -> None:
     """Take part in a task of pairs with the values of a file.
 
     With two servers, each gets a share of each value, and you are done. With people in pairs, the file has one row,
@@ -222,7 +202,7 @@ def pair(source: SourceOptions, document: TaskFile, bearer: Bearer, meeting: Mee
     take_part(task, source, bearer, meeting)
 
 
-def _send_shares(task: PairTask, source: SourceOptions, bearer: Bearer, before: Before) -> None:
+def _send_shares(task: PairTask, source: of.SourceOptions, bearer: Bearer, before: Before) -> None:
     from ..pairs.task import read_values
     from ..serving.two_servers.owner import Contribution, bearer_of
 
@@ -245,7 +225,7 @@ COVERED = MappingProxyType({"for_these_records": False, "for_the_population": Tr
 class AnswerOptions:
     """Options for the JSON output file and the confidence level."""
 
-    json: str | None = perhaps("FILE", "Write the answer as JSON to this file; - writes it to standard output.")
+    json: str | None = of.perhaps("FILE", "Write the answer as JSON to this file; - writes it to standard output.")
     level: str = option("P", "The confidence level of intervals.", "0.95")
 
     def output(self) -> Output:
@@ -276,7 +256,7 @@ def pairs(document: TaskFile, bearer: Bearer, told: AnswerOptions) -> None:
         say(
             screen,
             f"{task.kernel_name}: {found.value:.4g}, from {found.pairs} pairs",
-            *(_line(name, level, *both) for name, both in ends.items()),
+            *(f"{low:.4g} to {high:.4g} ({level:.0%}, {name.replace('_', ' ')})" for name, (low, high) in ends.items()),
         )
     say(screen, f"mechanism: {found.privacy.mechanism}; {found.privacy.loss}", *ASSUMED[task.trust])
     say(screen, *(f"written: {name}" for name in written))
@@ -294,10 +274,6 @@ def _asked(task: PairTask, bearer: Bearer) -> UStatistic:
         return ask(task, Ticket.read(bearer.ticket, Role.ANALYST), patience=bearer.seconds)
 
 
-def _line(name: str, level: float, low: float, high: float) -> str:
-    return f"{low:.4g} to {high:.4g} ({level:.0%}, {name.replace('_', ' ')})"
-
-
 def _document(task: PairTask, found: UStatistic, level: float, ends: dict[str, Any]) -> str:
     from ..pairs.task import ASSUMED
 
@@ -312,9 +288,6 @@ def _document(task: PairTask, found: UStatistic, level: float, ends: dict[str, A
 
 
 ASK_PAIRS: MappingProxyType[str, Command] = MappingProxyType({"pairs": pairs})
-
-
-# Commands that ask the two servers of a task: of questions along one grid most options are set by the task.
 
 
 SAID = frozenset({
@@ -338,7 +311,7 @@ class Servers:
 
     document: TaskFile
     bearer: Bearer
-    unproved: bool = flag("--unproved", "Read answers that are not proved, too, where servers have to prove them.")
+    unproved: bool = of.flag("--unproved", "Read answers that are not proved, too, where servers have to prove them.")
 
     def task(self, output: Output) -> Task:
         """Read the task document. Raises `Misuse` where an output file would overwrite that document or the ticket."""
@@ -406,27 +379,27 @@ def _of_counts(questions: Mapping[str, Command]) -> list[tuple[str, Command]]:
     return [
         (name, command)
         for name, command in questions.items()
-        if groups_of(command).get("terms") is Terms and name not in NO_COUNTS
+        if of.groups_of(command).get("terms") is Terms and name not in NO_COUNTS
     ]
 
 
 def _is_along_a_grid(command: Command) -> bool:
-    groups = groups_of(command)
-    along = any(issubclass(group, CellOptions) for group in groups.values())
-    return along and not names_of(groups.values()) & SECOND
+    groups = of.groups_of(command)
+    along = any(issubclass(group, of.CellOptions) for group in groups.values())
+    return along and not of.names_of(groups.values()) & SECOND
 
 
 def _ask_of(name: str, command: Command) -> Command:
-    asked = {each: group for each, group in groups_of(command).items() if group not in (Terms, Output)}
+    asked = {each: group for each, group in of.groups_of(command).items() if group not in (Terms, Output)}
     along = _is_along_a_grid(command)
 
     def ask(servers: Servers, output: Output, **groups: Any) -> None:
         task = servers.task(output)
-        said = words_of(task, names_of(asked.values())) if along else {}
-        told = {each: filled(type(group), values_of(group) | said) for each, group in groups.items()}
+        said = words_of(task, of.names_of(asked.values())) if along else {}
+        told = {each: of.filled(type(group), of.values_of(group) | said) for each, group in groups.items()}
         command(**told, terms=TaskTerms(task, servers), output=output)
 
-    left = names_of(asked.values()) - (SAID if along else frozenset())
+    left = of.names_of(asked.values()) - (SAID if along else frozenset())
     ask.__name__, ask.__doc__ = command.__name__, _told(name, command.__doc__ or "", left)
     ask.__annotations__ = {"servers": Servers, **asked, "output": Output}
     return ask

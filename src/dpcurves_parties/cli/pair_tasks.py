@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
-from dpcurves.cli.options import Price, SourceOptions, chosen, flag, numbers, option, perhaps, whole
+from dpcurves.cli.options import Command, Price, SourceOptions, chosen, flag, numbers, option, perhaps, whole
 from dpcurves.cli.terminal import Misuse, require_packages, say, tell, terminal, waiting
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from dpcurves.cli.options import Command
     from dpcurves.privacy import PrivacyLoss
 
     from ..pairs import PairTask, Trust
@@ -122,9 +121,6 @@ class Bearer:
     def seconds(self) -> float:
         """Timeout in seconds."""
         return float(whole("patience", self.patience))
-
-
-# Commands for people in pairs: their relay server, and each person's device.
 
 
 PAUSE = 0.2

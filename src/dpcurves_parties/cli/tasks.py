@@ -12,24 +12,7 @@ from warnings import catch_warnings, simplefilter
 
 from typer import Argument, Option
 
-from dpcurves.cli.options import (
-    A_COLUMN,
-    CellOptions,
-    Price,
-    Split,
-    TaskDocument,
-    argument,
-    categories,
-    category,
-    chosen,
-    edges_evenly,
-    grid_of,
-    nearest_edges,
-    option,
-    perhaps,
-    values_of,
-    whole,
-)
+from dpcurves.cli import options as of
 from dpcurves.cli.terminal import Misuse, require_packages, say, terminal, waiting
 
 from .pair_tasks import Bearer, OfPairs, Parties, create_of_pairs
@@ -42,9 +25,6 @@ if TYPE_CHECKING:
     from ..pairs import PairTask
     from ..shares import Task
     from ..shares.task import Reported
-
-
-# A grid for a task document, proposed from a public sample: whoever counts once cannot look for a range.
 
 
 SPREAD = 100.0
@@ -61,7 +41,7 @@ PUBLIC = "the sample must be public: published records, or made-up ones; never a
 def suggest(
     sample: Annotated[str, Argument(metavar="SAMPLE", help="A small file of public records: CSV or Parquet.")],
     *,
-    column: Annotated[str, Option(help=A_COLUMN, metavar="NAME")],
+    column: Annotated[str, Option(help=of.A_COLUMN, metavar="NAME")],
     cells: Annotated[str, Option(help="How many cells to propose.", metavar="N")] = "256",
 ) -> None:
     """Propose a grid for a task from a small public sample: two servers and the local model cannot look for one.
@@ -72,7 +52,7 @@ def suggest(
     Example: dpcurves task suggest published.csv --column amount
     """
     low, high, inner = _seen(sample, column)
-    grid = proposed(low, high, inner, whole("cells", cells))
+    grid = proposed(low, high, inner, of.whole("cells", cells))
     say(terminal(), f"--grid {grid}", PUBLIC)
 
 
@@ -126,9 +106,6 @@ def _seen(sample: str, column: str) -> tuple[float, float, tuple[float, float]]:
     return float(low), float(high), (float(below), float(above))
 
 
-# Commands for tasks: make a server's keys, create a task, show it, and close its collection.
-
-
 EXTRA = "two servers need more packages than one curator; install dpcurves[servers]"
 require_extra = partial(
     require_packages, "task", EXTRA, "httptools", "prometheus_client", "starlette", "uvicorn",
@@ -141,24 +118,24 @@ require_extra = partial(
 class ServerPlace:
     """Options for a server's folder of keys, and for its URL."""
 
-    folder: str = argument("FOLDER", "Where its keys are kept; made if it is not there.")
-    url: str = option("URL", "Where it answers: https://host:port.")
+    folder: str = of.argument("FOLDER", "Where its keys are kept; made if it is not there.")
+    url: str = of.option("URL", "Where it answers: https://host:port.")
 
 
 @dataclass(frozen=True)
 class RotatedKeys:
     """Options for the folder of keys that are rotated."""
 
-    folder: str = argument("FOLDER", "Where its keys are kept.")
-    url: str | None = perhaps("URL", "Make a new certificate, too, for a server at this address: https://host:port.")
+    folder: str = of.argument("FOLDER", "Where its keys are kept.")
+    url: str | None = of.perhaps("URL", "Make a new certificate, too, for a server at this address: https://host:port.")
 
 
 @dataclass(frozen=True)
 class CountedColumn:
     """Options for the column of numbers that is counted."""
 
-    column: str | None = perhaps("NAME", "A column of numbers, whose values are counted; or ask --pairs.")
-    measured_in: str = option("UNIT", "Its unit of measurement, for the picture.", "")
+    column: str | None = of.perhaps("NAME", "A column of numbers, whose values are counted; or ask --pairs.")
+    measured_in: str = of.option("UNIT", "Its unit of measurement, for the picture.", "")
 
     def named(self) -> str:
         """Name of the column. Raises `Misuse`: no column was given."""
@@ -168,12 +145,12 @@ class CountedColumn:
 
 
 @dataclass(frozen=True)
-class Classes(Split):
+class Classes(of.Split):
     """Options for labels of two classes, for curves of a score, or for categories."""
 
-    label: str | None = perhaps("NAME", "The column of true labels of the scores.")
-    pos_label: str = option("LABEL", "The positive label; other labels are missing.", "1")
-    neg_label: str | None = perhaps(
+    label: str | None = of.perhaps("NAME", "The column of true labels of the scores.")
+    pos_label: str = of.option("LABEL", "The positive label; other labels are missing.", "1")
+    neg_label: str | None = of.perhaps(
         "LABEL", "The negative label; not needed where the positive one is 1, 0, -1, true or false."
     )
 
@@ -189,7 +166,7 @@ class Classes(Split):
         if by is not None:
             raise Misuse("by", "a task has two classes or categories, not both; leave --label or --by out")
         return labels(
-            self.label, category(self.pos_label), None if self.neg_label is None else category(self.neg_label)
+            self.label, of.category(self.pos_label), None if self.neg_label is None else of.category(self.neg_label)
         )
 
 
@@ -200,7 +177,7 @@ APART = ":apart"
 class Beside:
     """Option for more columns of the same table."""
 
-    beside: list[str] | None = perhaps(
+    beside: list[str] | None = of.perhaps(
         "NAME=...",
         "A column that is counted together with --column, after --label or --by: its categories NAME=A,B,C, or"
         " its cells NAME=L:U:N, with :apart where values outside are counted in cells of their own. Given once for"
@@ -219,8 +196,8 @@ def _beside(given: str) -> Axis | Categories:
     if not (column and sign and declared):
         raise Misuse("beside", f"NAME=L:U:N or NAME=A,B,C is needed, got {given!r}")
     if ":" not in declared or '"' in declared:
-        return Categories(column, categories("beside", declared))
-    grid = grid_of("beside", declared.removesuffix(APART))
+        return Categories(column, of.categories("beside", declared))
+    grid = of.grid_of("beside", declared.removesuffix(APART))
     return Axis(column, grid.with_outside(Outside.APART) if declared.endswith(APART) else grid)
 
 
@@ -241,27 +218,27 @@ class ReportForm:
         """Kind of the reports."""
         from ..shares.task import Reported
 
-        return chosen("encoding", self.encoding, {each.value: each for each in Reported})
+        return of.chosen("encoding", self.encoding, {each.value: each for each in Reported})
 
 
 @dataclass(frozen=True)
 class ListedEdges:
     """Options for the edges at which answers are proved, where a grid is too fine to count all cells."""
 
-    proved_at: str | None = perhaps(
+    proved_at: str | None = of.perhaps(
         "X,X,X",
         "With --check answers, on a grid too fine to count all cells: prove counts below these values, at the nearest"
         " edges; else below up to 64 even ones.",
     )
-    proved_points: str | None = perhaps("N", "As --proved-at, at so many evenly spaced edges.")
+    proved_points: str | None = of.perhaps("N", "As --proved-at, at so many evenly spaced edges.")
 
     def of(self, grid: Grid) -> tuple[int, ...] | None:
         """Indices of the edges; None: none were named. Raises `Misuse`: they are named in both ways."""
         if self.proved_points is None:
-            return None if self.proved_at is None else nearest_edges(self.proved_at, grid, "proved-at")
+            return None if self.proved_at is None else of.nearest_edges(self.proved_at, grid, "proved-at")
         if self.proved_at is not None:
             raise Misuse("proved-points", "give --proved-at or --proved-points, not both")
-        return edges_evenly(self.proved_points, grid, "proved-points")
+        return of.edges_evenly(self.proved_points, grid, "proved-points")
 
 
 @dataclass(frozen=True)
@@ -269,7 +246,7 @@ class Counts:
     """Options for the counts of two servers: column, grid, classes, columns beside, encoding, and proved edges."""
 
     counted: CountedColumn
-    cells: CellOptions
+    cells: of.CellOptions
     classes: Classes
     others: Beside
     form: ReportForm
@@ -278,11 +255,11 @@ class Counts:
     @classmethod
     def unsaid(cls) -> Counts:
         """Options with no value given."""
-        return cls(CountedColumn(), CellOptions(), Classes(), Beside(), ReportForm(), ListedEdges())
+        return cls(CountedColumn(), of.CellOptions(), Classes(), Beside(), ReportForm(), ListedEdges())
 
 
 @dataclass(frozen=True)
-class TaskFile(TaskDocument):
+class TaskFile(of.TaskDocument):
     """Option for the document of a task of two servers, or of people in pairs."""
 
     def read(self) -> Task:
@@ -343,7 +320,7 @@ def rotate(keys: RotatedKeys) -> None:
     say(terminal(), f"written: {made.folder / PUBLIC} (public); keys of tasks before are in {kept}")
 
 
-def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) -> None:
+def create(counts: Counts, price: of.Price, of_pairs: OfPairs, parties: Parties) -> None:
     """Make a task for two servers, or for people in pairs.
 
     Two servers count all cells of the grid, by class or category if there are any; or, where these are too many to be
@@ -383,8 +360,8 @@ def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) ->
 
 def require_unsaid(rule: str, given: Any, nothing: Any) -> None:
     """Refuse options of a group that do not apply but were given. Raises `Misuse`."""
-    usual = values_of(nothing)
-    said = next((name for name, value in values_of(given).items() if value != usual[name]), None)
+    usual = of.values_of(nothing)
+    said = next((name for name, value in of.values_of(given).items() if value != usual[name]), None)
     if said is not None:
         raise Misuse(said.replace("_", "-"), rule)
 

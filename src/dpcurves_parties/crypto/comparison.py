@@ -569,7 +569,6 @@ def _root(keys: CheckedKeys) -> _Node:
 
 
 def _write(public: CheckedShare, cells: Words, pair: tuple[Words, Words], engine: Engine) -> None:
-    """Correction words of all levels."""
     ring, bits, zeros = public.domain.ring, public.domain.bits, np.zeros((len(cells), 2), np.uint64)
     for level in range(bits):
         right = turns_right(cells, bits, level)

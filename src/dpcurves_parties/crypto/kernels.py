@@ -299,7 +299,6 @@ def generation(lanes: int, words: int) -> Callable[..., None]:
 
 @emitted("blocks", "public", "round_keys", "first", "level", "lanes", "groups")
 def _double(context: Any, builder: Any, kinds: Any, given: Any) -> None:
-    """Both children of a node of each key."""
     first, level, (lanes, groups) = given[3], given[4], (kind.literal_value for kind in kinds[5:])
     code = Emitter(context, builder, lanes, 1, groups)
     (parents, left, right), (words, turns), keys = (code.data(kinds[n], given[n]) for n in range(3))
@@ -332,7 +331,6 @@ def doubling(lanes: int) -> Callable[..., None]:
 
 @emitted("arrays", "round_keys", "first", "lanes", "words", "groups")
 def _read(context: Any, builder: Any, kinds: Any, given: Any) -> None:
-    """Evaluate leaves of some keys."""
     code = Emitter(context, builder, *(kind.literal_value for kind in kinds[3:]))
     leaves, corrections, blocks = code.data(kinds[0], given[0])
     parts = _said(code, (leaves, corrections), place_of(context, builder, kinds[1], given[1]), given[2])
@@ -367,7 +365,6 @@ def reading(lanes: int, words: int) -> Callable[..., None]:
 
 @emitted("arrays", "round_keys", "first", "lanes", "words", "groups")
 def _gather(context: Any, builder: Any, kinds: Any, given: Any) -> None:
-    """Add up the values of leaves of some keys."""
     code = Emitter(context, builder, *(kind.literal_value for kind in kinds[3:]))
     (leaves, points, sums), key = code.data(kinds[0], given[0]), place_of(context, builder, kinds[1], given[1])
     kind = code.wide if code.words == 1 else code.numbers
@@ -487,7 +484,6 @@ class _Emitter:
 
 @emitted("messages", "digests", "first", "groups")
 def _digest(context: Any, builder: Any, kinds: Any, given: Any) -> None:
-    """SHA-256 of some messages."""
     code = _Emitter(builder)
     read, written = (place_of(context, builder, kinds[n], given[n]) for n in (0, 1))
     numbers = [builder.add(given[2], _WIDE(group)) for group in range(kinds[3].literal_value)]
@@ -526,7 +522,6 @@ MARKED = 5
 
 @emitted("arrays", "round_keys", "first", "lanes", "groups")
 def _expand(context: Any, builder: Any, kinds: Any, given: Any) -> None:
-    """Expand some blocks under one key."""
     code = Emitter(context, builder, kinds[3].literal_value, 1, kinds[4].literal_value)
     (blocks, written), key = code.data(kinds[0], given[0]), place_of(context, builder, kinds[1], given[1])
     (found,) = code.expanded(code.load(blocks, given[2], 2, code.wide), key)

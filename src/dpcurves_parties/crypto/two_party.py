@@ -17,20 +17,10 @@ from numpy.typing import NDArray
 
 from dpcurves.arguments import ProtocolAborted, Refused
 
+from . import garbling
 from .circuits import Circuit, Piles, bits_of, total_offset, total_width
 from .circuits.bits import to_bristol
 from .engine import chunks
-from .garbling import (
-    SALT_SIZE,
-    Evaluator,
-    Garbler,
-    GateKeys,
-    PortableGates,
-    gates_here,
-    masked,
-    offset_from,
-    permute_bits,
-)
 from .keys import Octets
 from .oblivious_transfer import (
     LABEL_BITS,
@@ -299,7 +289,7 @@ class Frames:
     @property
     def salt(self) -> bytes:
         """The session's salt for keys of gates."""
-        return sha256(b"salt of gates\n" + self._name).digest()[:SALT_SIZE]
+        return sha256(b"salt of gates\n" + self._name).digest()[: garbling.SALT_SIZE]
 
     def sealed(self, *parts: bytes) -> bytes:
         """The next message."""
@@ -327,9 +317,6 @@ class Frames:
         return AESGCM(self._name[:16]).encrypt(nonce, b"", body)
 
 
-# Sessions of two-party computation: the garbler, the evaluator, and both for a single instance.
-
-
 def garble(job: Job, values: Given, randomness: Octets, ending_values: Given = ()) -> Talk[list[Bits]]:
     """The garbler's part: its XOR shares of all outputs' wires, or of the ending's.
 
@@ -349,7 +336,7 @@ def garble(job: Job, values: Given, randomness: Octets, ending_values: Given = (
     """
     inputs = Inputs(job.circuit.inputs, job.owners, values, Owner.GARBLER, randomness)
     inputs.require(job.count)
-    frames, offset = Frames(job.digest, GARBLER), offset_from(randomness)
+    frames, offset = Frames(job.digest, GARBLER), garbling.offset_from(randomness)
     hello = frames.opened((yield None), NONCE_SIZE + POINT_SIZE)
     frames.mix(hello[:NONCE_SIZE])
     receiver = BaseReceiver.choosing(~bits_of_offset(offset), bytes(hello[NONCE_SIZE:]), randomness)
@@ -358,7 +345,7 @@ def garble(job: Job, values: Given, randomness: Octets, ending_values: Given = (
     frames.mix(nonce)
     sent = frames.opened((yield None), 32 * LABEL_BITS)
     trees = Trees.all_but_one(job.levels, receiver.keys(frames.session), bits_of_offset(offset), bytes(sent))
-    machine = Garbler(gates_here(job.count), GateKeys(frames.salt), offset)
+    machine = garbling.Garbler(garbling.gates_here(job.count), garbling.GateKeys(frames.salt), offset)
     side = _GarblingSide(machine, OffsetSide(trees, offset), LabelStream.of(seed))
     if job.ending is None:
         return (yield from _garbled_each(job, inputs, side, frames))
@@ -369,7 +356,7 @@ def garble(job: Job, values: Given, randomness: Octets, ending_values: Given = (
 class _GarblingSide:
     """SECRET: what labels come from."""
 
-    machine: Garbler
+    machine: garbling.Garbler
     transfers: OffsetSide
     stream: LabelStream
 
@@ -385,7 +372,7 @@ class _GarblingSide:
             return [next(labels) for _ in range(width)]
         zeros = self.stream.next(width, size) if owner is Owner.GARBLER else [next(labels) for _ in range(width)]
         # A label that stands for its own bit, or for the evaluator's, is one of 0 if the bit is taken off.
-        return [zero ^ masked(bit, self.machine.offset) for zero, bit in zip(zeros, bits, strict=True)]
+        return [zero ^ garbling.masked(bit, self.machine.offset) for zero, bit in zip(zeros, bits, strict=True)]
 
 
 def _garbled_each(job: Job, inputs: Inputs, side: _GarblingSide, frames: Frames) -> Talk[list[Bits]]:
@@ -393,7 +380,7 @@ def _garbled_each(job: Job, inputs: Inputs, side: _GarblingSide, frames: Frames)
     for part in chunks(job.count, job.chunk):
         sent = frames.opened((yield None))
         wires = job.circuit.run(side.machine, side.wires(inputs, part, sent))
-        shares.append([permute_bits(wire) for wire in wires])
+        shares.append([garbling.permute_bits(wire) for wire in wires])
         yield frames.sealed(side.machine.written())
     return [np.concatenate(parts) for parts in zip(*shares, strict=True)]
 
@@ -411,7 +398,7 @@ def _garbled_sum(  # noqa: PLR0917
     sent = frames.opened((yield None))
     wires = ending.circuit.run(side.machine, [*piles.total(), *side.wires(last, slice(0, 1), sent)])
     yield frames.sealed(side.machine.written())
-    return [permute_bits(wire) for wire in wires]
+    return [garbling.permute_bits(wire) for wire in wires]
 
 
 AHEAD = 1
@@ -436,7 +423,9 @@ def evaluate(job: Job, values: Given, randomness: Octets, ending_values: Given =
     trees, sent = Trees.all(job.levels, keys, randomness)
     yield frames.sealed(sent)
     stream = LabelStream.of(answer[NONCE_SIZE : NONCE_SIZE + SEED_SIZE])
-    side = _EvaluatingSide(Evaluator(gates_here(job.count), GateKeys(frames.salt)), ChoosingSide(trees), stream)
+    side = _EvaluatingSide(
+        garbling.Evaluator(garbling.gates_here(job.count), garbling.GateKeys(frames.salt)), ChoosingSide(trees), stream
+    )
     if job.ending is None:
         return (yield from _evaluated_each(job, inputs, side, frames))
     return (yield from _evaluated_sum(job, job.ending, inputs, ending_values, side, frames))
@@ -446,7 +435,7 @@ def evaluate(job: Job, values: Given, randomness: Octets, ending_values: Given =
 class _EvaluatingSide:
     """SECRET: what labels come from."""
 
-    machine: Evaluator
+    machine: garbling.Evaluator
     transfers: ChoosingSide
     stream: LabelStream
 
@@ -468,7 +457,7 @@ def _evaluated_each(job: Job, inputs: Inputs, side: _EvaluatingSide, frames: Fra
     shares: list[list[Bits]] = []
 
     def take(labels: list[Words]) -> None:
-        shares.append([permute_bits(wire) for wire in job.circuit.run(side.machine, labels)])
+        shares.append([garbling.permute_bits(wire) for wire in job.circuit.run(side.machine, labels)])
 
     yield from _pipelined(((inputs, part, take) for part in chunks(job.count, job.chunk)), side, frames)
     return [np.concatenate(parts) for parts in zip(*shares, strict=True)]
@@ -486,7 +475,9 @@ def _evaluated_sum(  # noqa: PLR0917
         piles.add(job.circuit.run(side.machine, labels))
 
     def end(labels: list[Words]) -> None:
-        shares.extend(permute_bits(wire) for wire in ending.circuit.run(side.machine, [*piles.total(), *labels]))
+        shares.extend(
+            garbling.permute_bits(wire) for wire in ending.circuit.run(side.machine, [*piles.total(), *labels])
+        )
 
     todo = ((inputs, part, take) for part in chunks(job.count, job.chunk))
     yield from _pipelined(chain(todo, [(last, slice(0, 1), end)]), side, frames)
@@ -510,7 +501,7 @@ def _pipelined(
 
 
 def _evaluated(
-    labels: list[Words], take: Callable[[list[Words]], None], machine: Evaluator, frames: Frames
+    labels: list[Words], take: Callable[[list[Words]], None], machine: garbling.Evaluator, frames: Frames
 ) -> Talk[None]:
     machine.read(frames.opened((yield None)))
     take(labels)
@@ -532,7 +523,7 @@ def garble_one(job: Job, values: Given, randomness: Octets) -> Talk[list[Bits]]:
         ProtocolAborted: a message was not the next one. Nothing of this party's was in the error.
     """
     inputs = _inputs(job, values, Owner.GARBLER, randomness)
-    frames, sender, offset = Frames(job.digest, GARBLER), BaseSender.new(randomness), offset_from(randomness)
+    frames, sender, offset = Frames(job.digest, GARBLER), BaseSender.new(randomness), garbling.offset_from(randomness)
     nonce, seed, count = (
         frames.nonce(randomness),
         randomness.octets(SEED_SIZE),
@@ -548,9 +539,9 @@ def garble_one(job: Job, values: Given, randomness: Octets) -> Talk[list[Bits]]:
     for owner, width, bits in inputs.bits(_ONLY):
         zeros = stream.next(width, 1) if owner is Owner.GARBLER else [next(labels) for _ in range(width)]
         own = bits if owner is not Owner.EVALUATOR else [np.zeros(1, np.bool_)] * width
-        wires += [zero ^ masked(bit, offset) for zero, bit in zip(zeros, own, strict=True)]
-    machine = Garbler(PortableGates(), GateKeys(frames.salt), offset)
-    shares = [permute_bits(wire) for wire in job.circuit.run(machine, wires)]
+        wires += [zero ^ garbling.masked(bit, offset) for zero, bit in zip(zeros, own, strict=True)]
+    machine = garbling.Garbler(garbling.PortableGates(), garbling.GateKeys(frames.salt), offset)
+    shares = [garbling.permute_bits(wire) for wire in job.circuit.run(machine, wires)]
     corrections = (keys[:, 0] ^ keys[:, 1] ^ offset).astype("<u8").tobytes()
     yield frames.sealed(seed, corrections, machine.written())
     return shares
@@ -582,9 +573,9 @@ def evaluate_one(job: Job, values: Given, randomness: Octets) -> Talk[list[Bits]
         for owner, width, _ in given
         for wire in (stream.next(width, 1) if owner is Owner.GARBLER else [next(labels) for _ in range(width)])
     ]
-    machine = Evaluator(PortableGates(), GateKeys(frames.salt))
+    machine = garbling.Evaluator(garbling.PortableGates(), garbling.GateKeys(frames.salt))
     machine.read(body[end:])
-    shares = [permute_bits(wire) for wire in job.circuit.run(machine, wires)]
+    shares = [garbling.permute_bits(wire) for wire in job.circuit.run(machine, wires)]
     machine.finish()
     return shares
 

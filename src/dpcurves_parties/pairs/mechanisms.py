@@ -202,9 +202,6 @@ def sizes_of_coins(coins: Sequence[int]) -> list[int]:
     return [min(MOST_PLACES, places - start) for start in range(0, places, MOST_PLACES)]
 
 
-# Plans of pair statistics, answered by pairs of people or added up by two servers, from public facts alone.
-
-
 ROOM = 48
 """The circle of a sum has so many scales of the noise more than the sum needs."""
 PEOPLE, SERVERS = "pairs of people", "pairs of people, by two servers"

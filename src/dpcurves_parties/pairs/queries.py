@@ -20,9 +20,6 @@ from dpcurves.data.grid import Grid
 from dpcurves.laws.law import Law
 from dpcurves.queries.query import Query
 
-# Questions about pairs of people, and the pairing of people by a public seed that is drawn before any value.
-
-
 MOST_PEOPLE = 2**31
 MOST_PAIRS_EACH = 2**10
 SEED = 32
@@ -315,9 +312,6 @@ class PairQuery(Query):
     def per_record_sensitivity(self) -> int:
         """The largest change of the sum over all pairs by one person."""
         return self.pairing.each * self.kernel.span
-
-
-# The law of pair statistics: answers of each pair, or one noisy sum of all.
 
 
 MOST_PAIRS = 2**40

@@ -20,7 +20,7 @@ from dpcurves.conversation import ALL
 from dpcurves.ledger import QuestionBudget
 from dpcurves.ledger.chain import alone
 
-from ..serving.database import ServerDatabase, keys, numbered, octets
+from ..serving.database import ServerDatabase, keys, numbered, octets, reads, writes
 from ..serving.messages import ProtocolAborted, opened
 from ..serving.two_servers.kinds import NotClosed
 from .device import BUNDLE_SIZE, OVERHEAD, SHARE, Collector, KeyBundle
@@ -81,51 +81,42 @@ class RelayStore:
         """The key bundle of a person; None: there is none."""
         return self._database.read(lambda connection: _one(connection, _bundle(task, person)))
 
-    def register(self, task: str, person: int, bundle: bytes) -> None:
+    @writes
+    def register(self, connection: Connection, task: str, person: int, bundle: bytes) -> None:
         """Keep the one key bundle of a person.
 
         Raises:
             ProtocolAborted: there is another one, or the seed was shown.
         """
+        alone(connection, task)  # and nobody shows the seed
+        kept = _one(connection, _bundle(task, person))
+        if kept == bundle:
+            return
+        if kept is not None:
+            raise ProtocolAborted("keys", "another device has entered with this ticket, which is good for one", 409)
+        if shown_seed(connection, task) is not None:
+            raise ProtocolAborted("task", "it is closed: pairs are drawn, and nobody else enters", 409)
+        connection.execute(insert(BUNDLES), {"task": task, "person": person, "bundle": bundle})
 
-        def work(connection: Connection) -> None:
-            alone(connection, task)  # and nobody shows the seed
-            kept = _one(connection, _bundle(task, person))
-            if kept == bundle:
-                return
-            if kept is not None:
-                raise ProtocolAborted("keys", "another device has entered with this ticket, which is good for one", 409)
-            if shown_seed(connection, task) is not None:
-                raise ProtocolAborted("task", "it is closed: pairs are drawn, and nobody else enters", 409)
-            connection.execute(insert(BUNDLES), {"task": task, "person": person, "bundle": bundle})
-
-        self._database.write(work)
-
-    def put(self, task: str, slot: Slot, letter: bytes) -> None:
+    @writes
+    def put(self, connection: Connection, task: str, slot: Slot, letter: bytes) -> None:
         """Keep a letter; the second one of its place is forgotten."""
-
-        def work(connection: Connection) -> None:
-            meeting, writer, step = slot
-            alone(connection, f"letter {task} {meeting} {writer} {step}")
-            if connection.execute(_letter(task, slot)).first() is None:
-                kept = {"task": task, "meeting": meeting, "writer": writer, "step": step, "letter": letter}
-                connection.execute(insert(LETTERS), kept)
-
-        self._database.write(work)
+        meeting, writer, step = slot
+        alone(connection, f"letter {task} {meeting} {writer} {step}")
+        if connection.execute(_letter(task, slot)).first() is None:
+            kept = {"task": task, "meeting": meeting, "writer": writer, "step": step, "letter": letter}
+            connection.execute(insert(LETTERS), kept)
 
     def get(self, task: str, slot: Slot) -> bytes | None:
         """The letter of a place; None: there is none yet."""
         return self._database.read(lambda connection: _one(connection, _letter(task, slot)))
 
-    def all_of(self, task: str, step: int) -> dict[tuple[int, int], bytes]:
+    @reads
+    def all_of(self, connection: Connection, task: str, step: int) -> dict[tuple[int, int], bytes]:
         """Letters of a step, by meeting and writer."""
-
-        def work(connection: Connection) -> dict[tuple[int, int], bytes]:
-            columns = LETTERS.c.meeting, LETTERS.c.writer, LETTERS.c.letter
-            rows = connection.execute(select(*columns).where(LETTERS.c.task == task, LETTERS.c.step == step))
-            return {(row.meeting, row.writer): row.letter for row in rows}
-
-        return self._database.read(work)
+        columns = LETTERS.c.meeting, LETTERS.c.writer, LETTERS.c.letter
+        rows = connection.execute(select(*columns).where(LETTERS.c.task == task, LETTERS.c.step == step))
+        return {(row.meeting, row.writer): row.letter for row in rows}
 
     def entered(self, task: str) -> int:
         """Number of people who have a key bundle."""

@@ -350,9 +350,6 @@ PAIRS = TaskKind(PairTask, PairService)
 """Tasks of pairs, registered as an entry point."""
 
 
-# Clients of analysts of pairs: of people's relay server, and of two servers.
-
-
 def ask_people(task: PairTask, ticket: Ticket, patience: float = PATIENCE) -> UStatistic:
     """The mean over the pairs that have come by now. Nothing is spent: devices have paid for what they said.
 

@@ -29,17 +29,9 @@ from ..crypto.garbling import opened
 from ..crypto.two_party import Job, Owner, Talk, evaluate, garble, together
 from ..serving.server import LARGEST_MESSAGE, LENGTH, PATIENCE
 from ..serving.two_servers.store import Standing
+from . import promise
 from .device import changing
 from .mechanisms import Noise, response_of
-from .promise import (
-    answers_by_servers,
-    given_to_answers_by_servers,
-    given_to_sum,
-    number_of,
-    promised_pairs,
-    response_to,
-    sum_of_pairs,
-)
 from .release import noise_of, of_answers, of_sum
 from .task import PairTask
 
@@ -384,21 +376,21 @@ class PairsOf:
     @cached_property
     def pairs(self) -> IntArray:
         """Two numbers of people for each pair; people are numbered as their reports are in order of ids."""
-        return promised_pairs(self.task.pairing, self.people, self.seed, self.task.commitment)
+        return promise.promised_pairs(self.task.pairing, self.people, self.seed, self.task.commitment)
 
     def job(self, name: bytes) -> Job:
         """The circuit for all pairs."""
         kernel, count = self.task.kernel, len(self.pairs)
         if self.task.noise is Noise.EACH:
-            return answers_by_servers(name, kernel, response_of(self.task.query, self.task.loss), count)
-        return sum_of_pairs(name, kernel, noise_of(self.plan), count)
+            return promise.answers_by_servers(name, kernel, response_of(self.task.query, self.task.loss), count)
+        return promise.sum_of_pairs(name, kernel, noise_of(self.plan), count)
 
     def release(self, bits: Sequence[Bits], allotment: Allotment) -> Release:
         """Release of the opened output."""
         if self.task.noise is Noise.EACH:
-            answers = response_to(response_of(self.task.query, self.task.loss), bits)
+            answers = promise.response_to(response_of(self.task.query, self.task.loss), bits)
             return of_answers(self.plan, self.pairs, answers, allotment, seeded=False)
-        return of_sum(self.plan, self.pairs, number_of(bits), allotment, seeded=False)
+        return of_sum(self.plan, self.pairs, promise.number_of(bits), allotment, seeded=False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -443,6 +435,6 @@ class PairSession:
         task, pairs = self.pairs.task, self.pairs.pairs
         shares = dict(zip(task.kernel.columns, self.shares, strict=True))
         if task.noise is Noise.ON_SUM:
-            return given_to_sum(task.kernel, shares, pairs)
+            return promise.given_to_sum(task.kernel, shares, pairs)
         response = response_of(task.query, task.loss)
-        return given_to_answers_by_servers(task.kernel, response, shares, pairs, self.party, randomness)
+        return promise.given_to_answers_by_servers(task.kernel, response, shares, pairs, self.party, randomness)

@@ -14,21 +14,8 @@ from dpcurves.ledger import QuestionBudget
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 
-from .mechanisms import (
-    AUC,
-    COLLISION,
-    GINI,
-    KENDALL,
-    KERNELS,
-    Kernel,
-    Noise,
-    Unsigned,
-    Zetas,
-    noisy_circuit,
-    planned_answers,
-    planned_sum,
-    response_of,
-)  # fmt: skip
+from . import mechanisms
+from .mechanisms import AUC, COLLISION, GINI, KENDALL, KERNELS, Kernel, Noise, Unsigned, Zetas
 from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commitment
 from .readings import area_of, pair_statistic
 from .release import Everybody, simulated
@@ -74,7 +61,7 @@ def plan(
     """
     require_kind("kernel", kernel, Kernel, "a kernel, as dp.pairs.GINI,")
     require_kind("loss", loss, PrivacyLoss, "a loss, as dp.PrivacyLoss.pure(1),")
-    planned = planned_answers if chosen("noise", noise, Noise) is Noise.EACH else planned_sum
+    planned = mechanisms.planned_answers if chosen("noise", noise, Noise) is Noise.EACH else mechanisms.planned_sum
     query = PairQuery.about(kernel.form, pairing(pairs_per_person), "" if seed is None else commitment(seed))
     return planned(query, loss, ReplaceOne(EACH_RECORD, whole("people", people)), zetas)
 
@@ -98,8 +85,8 @@ def best(plans: Iterable[Plan]) -> Plan:
 
 def answered_by(kernel: Kernel, made: Plan) -> tuple[str, int]:
     """The answer of each pair under a plan of `Noise.EACH`, in words, with its number of AND gates."""
-    response = response_of(_of_kernel(kernel, made), made.loss)
-    return response.name, noisy_circuit(kernel, response).ands
+    response = mechanisms.response_of(_of_kernel(kernel, made), made.loss)
+    return response.name, mechanisms.noisy_circuit(kernel, response).ands
 
 
 def simulate(

@@ -88,7 +88,6 @@ class PairEncoding(Sharing):
 
     @property
     def _used(self) -> Octets:
-        """The bits that are declared."""
         return np.packbits(np.ones(sum(self.widths), np.bool_), bitorder="little")
 
     def _packed(self, values: Sequence[Words]) -> Octets:
@@ -170,7 +169,14 @@ class PairTask(SharedTask):
     reports_per_owner: int = 1
 
     def __post_init__(self) -> None:
-        self._require_names()
+        if not isinstance(self.name, str) or not all(isinstance(column, str) for column, _ in self.columns):
+            raise WrongKind("columns", "names are texts")
+        if self.kernel_name not in KERNELS:
+            raise Refused("kernel", f"one of {', '.join(KERNELS)} is needed, got {self.kernel_name!r}")
+        if len({column for column, _ in self.columns}) < len(self.columns):
+            raise Refused("columns", "each is needed once")
+        if len(self.commitment) != COMMITMENT or set(self.commitment) - set("0123456789abcdef"):
+            raise Refused("commitment", f"{COMMITMENT} hexadecimal digits are needed")
         if len(self.servers) != self.trust.servers:
             words = "people in pairs have one server" if self.trust is Trust.PEOPLE else "two servers are two"
             raise Refused("servers", f"{words}, got {len(self.servers)}")
@@ -181,16 +187,6 @@ class PairTask(SharedTask):
         if not 1 <= self.reports_per_owner <= MOST_OWNERS:
             raise Refused("reports_per_owner", f"at least 1 is needed, got {self.reports_per_owner}")
         self.plan(max(self.people, self.pairing.each + 1))  # refuses what can not be asked
-
-    def _require_names(self) -> None:
-        if not isinstance(self.name, str) or not all(isinstance(column, str) for column, _ in self.columns):
-            raise WrongKind("columns", "names are texts")
-        if self.kernel_name not in KERNELS:
-            raise Refused("kernel", f"one of {', '.join(KERNELS)} is needed, got {self.kernel_name!r}")
-        if len({column for column, _ in self.columns}) < len(self.columns):
-            raise Refused("columns", "each is needed once")
-        if len(self.commitment) != COMMITMENT or set(self.commitment) - set("0123456789abcdef"):
-            raise Refused("commitment", f"{COMMITMENT} hexadecimal digits are needed")
 
     @cached_property
     def kernel(self) -> Kernel:

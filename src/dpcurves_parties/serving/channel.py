@@ -12,13 +12,15 @@ import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from threading import Lock
 from typing import Self
 from urllib.parse import urlsplit
 
 from httptools import HttpParserError, HttpResponseParser
 
-from dpcurves.arguments import Away
+from dpcurves.arguments import Away, Refused
 
 from .messages import ProtocolAborted
 
@@ -207,6 +209,18 @@ class ClosedOnReset(ssl.SSLSocket):
             if self.version() is None:  # `wrap_socket` asks whether something came before the handshake
                 self.close()
             raise
+
+
+def believing(ca: str | PathLike[str] | None) -> ssl.SSLContext:
+    """Believes the certificate in a file, or the authorities of this machine. Raises `ValueError`: it holds none."""
+    if ca is not None:
+        try:
+            return trusting(Path(ca).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise Refused("ca", f"{str(ca)!r} can not be read, or is no certificate") from None
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    return context
 
 
 def trusting(certificate: str) -> ssl.SSLContext:

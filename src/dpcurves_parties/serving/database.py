@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import TypeVar
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import BigInteger, Column, Connection, LargeBinary, MetaData, Text
 
@@ -13,8 +13,6 @@ from dpcurves.ledger.chain import make_tables
 from dpcurves.ledger.sqlite import place_of
 
 from .messages import ProtocolAborted, Trouble
-
-# Columns of the tables of servers.
 
 
 def keys(*names: str) -> list[Column[str]]:
@@ -44,6 +42,7 @@ def number(name: str) -> Column[int]:
 
 Result = TypeVar("Result")
 Work = Callable[[Connection], Result]
+Given = ParamSpec("Given")
 
 
 class ServerDatabase:
@@ -94,3 +93,29 @@ class ServerDatabase:
             raise
         except Refused as error:
             raise Trouble.of_database(self._who, error) from None
+
+
+def reads(
+    method: Callable[Concatenate[Any, Connection, Given], Result],
+) -> Callable[Concatenate[Any, Given], Result]:
+    """A method whose body reads in one transaction of its object's `_database`, of which it is given the connection."""
+
+    @wraps(method)
+    def done(self: Any, /, *given: Given.args, **named: Given.kwargs) -> Result:
+        found: Result = self._database.read(lambda connection: method(self, connection, *given, **named))
+        return found
+
+    return done
+
+
+def writes(
+    method: Callable[Concatenate[Any, Connection, Given], Result],
+) -> Callable[Concatenate[Any, Given], Result]:
+    """A method whose body is done in one transaction of its object's `_database`: all of it, durably, or nothing."""
+
+    @wraps(method)
+    def done(self: Any, /, *given: Given.args, **named: Given.kwargs) -> Result:
+        found: Result = self._database.write(lambda connection: method(self, connection, *given, **named))
+        return found
+
+    return done

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.x509.oid import NameOID
 
@@ -90,7 +90,15 @@ class Pair:
         proof = generate_private_key(SECP256R1())
         form, alone = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         key = proof.private_bytes(serialization.Encoding.PEM, form, alone).decode()
-        return cls(_certificate(proof, host), key)
+        name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dpcurves aggregator")]), datetime.now(UTC)
+        builder = (
+            x509.CertificateBuilder(name, name, proof.public_key(), x509.random_serial_number())
+            .not_valid_before(now - timedelta(hours=1))
+            .not_valid_after(now + timedelta(days=DAYS))
+            .add_extension(x509.SubjectAlternativeName([_known_as(host)]), critical=False)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        )
+        return cls(builder.sign(proof, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode(), key)
 
     def write(self, certificate: Path, key: Path) -> None:
         """Into new files, that of the key for its owner alone.
@@ -138,18 +146,6 @@ def host_of(url: str) -> str:
     if not usable or parts.hostname is None:
         raise ProtocolAborted("url", f"https://host:port is needed, got {url!r}")
     return parts.hostname
-
-
-def _certificate(key: EllipticCurvePrivateKey, host: str) -> str:
-    name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dpcurves aggregator")]), datetime.now(UTC)
-    builder = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(days=DAYS))
-        .add_extension(x509.SubjectAlternativeName([_known_as(host)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-    )
-    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
 
 def _known_as(host: str) -> x509.GeneralName:

@@ -215,7 +215,9 @@ class Analyst:
             UnsupportedQuery: it can not be read from what the task counts; nothing was charged.
             ProtocolAborted: the servers refuse or can not be reached, or an answer is not to what was asked.
         """
-        adjacency, model = self._adjacency(), OfTask(self._task)
+        standing = closed_standing(self._task, self._server.get(f"/tasks/{self._task.hash}"))
+        self._require_same((str(standing["set"]), standing["reports"]))
+        adjacency, model = self._task.adjacency(standing["reports"]), OfTask(self._task)
         rehearse(question, self._task.loss, adjacency, model)
         turn = 0
 
@@ -284,11 +286,6 @@ class Analyst:
             if not self._unproved:
                 raise
             self.doubts |= {error.rule.partition(";")[0]}
-
-    def _adjacency(self) -> Adjacency:
-        standing = closed_standing(self._task, self._server.get(f"/tasks/{self._task.hash}"))
-        self._require_same((str(standing["set"]), standing["reports"]))
-        return self._task.adjacency(standing["reports"])
 
     def _require_same(self, named: tuple[str, int]) -> None:
         if self._set not in (None, named):

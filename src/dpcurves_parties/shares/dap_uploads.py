@@ -18,36 +18,8 @@ from ..serving.channel import PATIENCE, Channel
 from ..serving.group_commit import GroupCommit
 from ..serving.messages import ProtocolAborted
 from ..serving.task_document import Ticket
-from ..serving.two_servers import report_set
+from ..serving.two_servers import dap, report_set
 from ..serving.two_servers.collection import Collection
-from ..serving.two_servers.dap import (
-    FINISH,
-    INITIALIZE,
-    JOB,
-    PRECISION,
-    TICKET,
-    UPLOAD,
-    Begun,
-    Ciphertext,
-    Extension,
-    Input,
-    Metadata,
-    Report,
-    ReportError,
-    Share,
-    Told,
-    errors_in,
-    info_of,
-    message_of,
-    number_of,
-    numbers_in,
-    packed_errors,
-    packed_job,
-    packed_message,
-    sealed,
-    task_id,
-    told_of,
-)
 from ..serving.two_servers.owner import Contribution
 from ..serving.two_servers.report_set import Earlier
 from ..serving.two_servers.store import Frozen, Offer, Stored, TakesNoMore
@@ -97,40 +69,43 @@ class Verifying:
     def begun(self, stored: Sequence[Stored], verified: VerifiedCells | None) -> list[bytes]:
         """The leader's messages."""
         contents = [b""] * len(stored) if verified is None else [row.tobytes() for row in verified.messages]
-        return [packed_message(INITIALIZE, content) for content in contents]
+        return [dap.packed_message(dap.INITIALIZE, content) for content in contents]
 
-    def answered(self, stored: Sequence[Stored], messages: Sequence[bytes]) -> list[bytes | ReportError]:
+    def answered(self, stored: Sequence[Stored], messages: Sequence[bytes]) -> list[bytes | dap.ReportError]:
         """The helper's messages, from those of the leader."""
         verified = self.verified(stored)
         size = 0 if verified is None else verified.scheme.message_size
         contents = [_content(message, size) for message in messages]
         if verified is None:
-            return [packed_message(FINISH, each) if each == b"" else ReportError.INVALID_MESSAGE for each in contents]
+            return [
+                dap.packed_message(dap.FINISH, each) if each == b"" else dap.ReportError.INVALID_MESSAGE
+                for each in contents
+            ]
         joined = b"".join(bytes(size) if each is None else each for each in contents)
         passed = verified.accepted(np.frombuffer(joined, np.uint8).reshape(-1, size))
         return [
-            ReportError.INVALID_MESSAGE if content is None
-            else packed_message(FINISH, seed.tobytes()) if passes
-            else ReportError.VDAF_VERIFY_ERROR
+            dap.ReportError.INVALID_MESSAGE if content is None
+            else dap.packed_message(dap.FINISH, seed.tobytes()) if passes
+            else dap.ReportError.VDAF_VERIFY_ERROR
             for content, seed, passes in zip(contents, verified.seeds, passed, strict=True)
         ]  # fmt: skip
 
-    def finished(self, verified: VerifiedCells | None, told: Sequence[Told]) -> dict[bytes, ReportError]:
+    def finished(self, verified: VerifiedCells | None, told: Sequence[dap.Told]) -> dict[bytes, dap.ReportError]:
         """Reports that the leader does not take, from the helper's answers, and why."""
         expected = [b""] * len(told) if verified is None else [row.tobytes() for row in verified.seeds]
-        failed = dict[bytes, ReportError]()
+        failed = dict[bytes, dap.ReportError]()
         for one, seed in zip(told, expected, strict=True):
-            if isinstance(one.said, ReportError):
+            if isinstance(one.said, dap.ReportError):
                 failed[one.id] = one.said
-            elif one.said != packed_message(FINISH, seed):
-                failed[one.id] = ReportError.VDAF_VERIFY_ERROR
+            elif one.said != dap.packed_message(dap.FINISH, seed):
+                failed[one.id] = dap.ReportError.VDAF_VERIFY_ERROR
         return failed
 
 
 def _content(message: bytes, size: int) -> bytes | None:
     """Content of the leader's message of a proof, in so many bytes; None: it is none."""
     try:
-        content = message_of(message, INITIALIZE)
+        content = dap.message_of(message, dap.INITIALIZE)
     except ValueError:
         return None
     return content if len(content) == size else None
@@ -148,8 +123,8 @@ class Opened(NamedTuple):
 
     owner: int
     order: Sequence[bytes]
-    kept: Sequence[tuple[Report, Stored]]
-    failed: Mapping[bytes, ReportError]
+    kept: Sequence[tuple[dap.Report, Stored]]
+    failed: Mapping[bytes, dap.ReportError]
 
     def without(self, are_shares: Sequence[bool]) -> Opened:
         """Return this upload without the reports that are no shares of the task."""
@@ -157,7 +132,7 @@ class Opened(NamedTuple):
             return self
         wrong = [each[1].id for each, right in zip(self.kept, are_shares, strict=True) if not right]
         kept = [each for each, right in zip(self.kept, are_shares, strict=True) if right]
-        return self._replace(kept=kept, failed={**self.failed, **dict.fromkeys(wrong, ReportError.INVALID_MESSAGE)})
+        return self._replace(kept=kept, failed={**self.failed, **dict.fromkeys(wrong, dap.ReportError.INVALID_MESSAGE)})
 
     @property
     def size(self) -> int:
@@ -186,7 +161,7 @@ class Leading:
         self._service, self._verifying = service, verifying
         self._queue = GroupCommit(self._taken, lambda upload: upload.size, LARGEST_JOB, gather=GATHER)
 
-    def submit(self, owner: int, reports: Sequence[Report]) -> Future[bytes]:
+    def submit(self, owner: int, reports: Sequence[dap.Report]) -> Future[bytes]:
         """Let both servers keep the reports of an owner. The future says which were not taken, once both answered.
 
         It ends in a `ProtocolAborted` where no more reports are taken, or the helper can not be reached.
@@ -196,10 +171,10 @@ class Leading:
         """
         if self._service.party != 0:
             raise ProtocolAborted("server", NO_LEADER, 404)
-        failed, kept = dict[bytes, ReportError](), list[tuple[Report, Stored]]()
+        failed, kept = dict[bytes, dap.ReportError](), list[tuple[dap.Report, Stored]]()
         for report in reports:
             found = _opened(self._service, report.of(0), [])
-            if isinstance(found, ReportError):
+            if isinstance(found, dap.ReportError):
                 failed[report.metadata.id] = found
             else:
                 kept.append((report, found[0]))
@@ -232,16 +207,16 @@ class Leading:
             failed = self._handed(kept) if kept else {}
         except Exception as error:  # of the helper: each owner hears of it, and none is sent alone again
             failed, refused = {}, {**{id(one): error for one in offering}, **refused}
-        return [refused.get(id(one)) or packed_errors({**failed, **one.failed}, one.order) for one in uploads]
+        return [refused.get(id(one)) or dap.packed_errors({**failed, **one.failed}, one.order) for one in uploads]
 
-    def _handed(self, kept: Sequence[tuple[Report, Stored]]) -> dict[bytes, ReportError]:
+    def _handed(self, kept: Sequence[tuple[dap.Report, Stored]]) -> dict[bytes, dap.ReportError]:
         """Let the helper take its parts of some reports; those that fail."""
         stored, task = [one for _, one in kept], self._service.task.hash
         verified = self._verifying.verified(stored)
         messages = zip(kept, self._verifying.begun(stored, verified), strict=True)
-        job = packed_job(task, (Begun(report.of(1), message) for (report, _), message in messages))
-        answer = self._service.peer.post(f"/tasks/{task_id(task)}/aggregation_jobs", job, kind=JOB)
-        return self._verifying.finished(verified, told_of(answer, [one.id for one in stored]))
+        job = dap.packed_job(task, (dap.Begun(report.of(1), message) for (report, _), message in messages))
+        answer = self._service.peer.post(f"/tasks/{dap.task_id(task)}/aggregation_jobs", job, kind=dap.JOB)
+        return self._verifying.finished(verified, dap.told_of(answer, [one.id for one in stored]))
 
 
 def _error_in(outcome: int | BaseException) -> Exception | None:
@@ -251,7 +226,7 @@ def _error_in(outcome: int | BaseException) -> Exception | None:
     return outcome if isinstance(outcome, Exception) else None
 
 
-def handed_on(service: Collection[Task], verifying: Verifying, begun: Sequence[Begun]) -> bytes:
+def handed_on(service: Collection[Task], verifying: Verifying, begun: Sequence[dap.Begun]) -> bytes:
     """Keep the helper's parts of reports that the leader hands on, and say what became of each.
 
     Raises:
@@ -259,22 +234,22 @@ def handed_on(service: Collection[Task], verifying: Verifying, begun: Sequence[B
     """
     if service.party != 1:
         raise ProtocolAborted("server", "it is the leader of this task; jobs go to the helper", 404)
-    said, good = dict[bytes, bytes | ReportError](), list[tuple[int, Stored, bytes]]()
+    said, good = dict[bytes, bytes | dap.ReportError](), list[tuple[int, Stored, bytes]]()
     for each in begun:
         found = _owned(service, each.share)
-        if isinstance(found, ReportError):
+        if isinstance(found, dap.ReportError):
             said[each.metadata.id] = found
         else:
             good.append((*found, each.message))
     right = _are_shares(service, [one.share for _, one, _ in good]) if good else []
-    said |= {one.id: ReportError.INVALID_MESSAGE for (_, one, _), fits in zip(good, right, strict=True) if not fits}
+    said |= {one.id: dap.ReportError.INVALID_MESSAGE for (_, one, _), fits in zip(good, right, strict=True) if not fits}
     good = [each for each, fits in zip(good, right, strict=True) if fits]
     stored = [one for _, one, _ in good]
     answers = verifying.answered(stored, [message for *_, message in good])
     offered = defaultdict[int, list[Stored]](list)
     for (owner, one, _), answer in zip(good, answers, strict=True):
         said[one.id] = answer
-        if not isinstance(answer, ReportError):
+        if not isinstance(answer, dap.ReportError):
             offered[owner].append(one)
     name = contribution_of(service.task)
     offers = [Offer(owner, name, Earlier.STAYS, reports) for owner, reports in offered.items()]
@@ -282,20 +257,20 @@ def handed_on(service: Collection[Task], verifying: Verifying, begun: Sequence[B
         if isinstance(error, TakesNoMore | Frozen) or not isinstance(error, ProtocolAborted | None):
             raise error
         if error is not None:  # of this owner: others' reports in the job are kept
-            said |= dict.fromkeys((one.id for one in offer.reports), ReportError.REPORT_DROPPED)
-    return b"".join(Told(each.metadata.id, said[each.metadata.id]).packed() for each in begun)
+            said |= dict.fromkeys((one.id for one in offer.reports), dap.ReportError.REPORT_DROPPED)
+    return b"".join(dap.Told(each.metadata.id, said[each.metadata.id]).packed() for each in begun)
 
 
-def _owned(service: Collection[Task], share: Share) -> tuple[int, Stored] | ReportError:
+def _owned(service: Collection[Task], share: dap.Share) -> tuple[int, Stored] | dap.ReportError:
     """SECRET: the owner of a report, and the report as the helper stores it; or an error."""
-    found = _opened(service, share, [TICKET])
-    if isinstance(found, ReportError):
+    found = _opened(service, share, [dap.TICKET])
+    if isinstance(found, dap.ReportError):
         return found
     stored, (ticket,) = found
     try:
         return service.owner_shown(ticket.content.decode("ascii", "replace")), stored
     except ProtocolAborted:
-        return ReportError.REPORT_DROPPED
+        return dap.ReportError.REPORT_DROPPED
 
 
 def _are_shares(service: Collection[Task], shares: Sequence[bytes]) -> list[bool]:
@@ -310,18 +285,18 @@ def _are_shares(service: Collection[Task], shares: Sequence[bytes]) -> list[bool
 
 
 def _opened(
-    service: Collection[Task], share: Share, needed: list[int]
-) -> tuple[Stored, tuple[Extension, ...]] | ReportError:
+    service: Collection[Task], share: dap.Share, needed: list[int]
+) -> tuple[Stored, tuple[dap.Extension, ...]] | dap.ReportError:
     """SECRET: a report as it is stored, and its private extensions, which have to be of these types; or an error."""
-    if share.metadata.time > time() / PRECISION + AHEAD:
-        return ReportError.REPORT_TOO_EARLY
+    if share.metadata.time > time() / dap.PRECISION + AHEAD:
+        return dap.ReportError.REPORT_TOO_EARLY
     found = service.keys.opened(share, service.party, service.task.configuration)
-    if not isinstance(found, Input):
+    if not isinstance(found, dap.Input):
         return found
     kinds, encoding = [each.kind for each in found.extensions], service.task.encoding
     whole, size = share.public + found.share, encoding.size_of(service.party)
     if share.metadata.extensions or kinds != needed or (len(share.public), len(whole)) != (encoding.public_size, size):
-        return ReportError.INVALID_MESSAGE
+        return dap.ReportError.INVALID_MESSAGE
     one = share.metadata.id
     return Stored(one, report_set.digest_of(share.public), report_set.whole(one, whole), whole), found.extensions
 
@@ -347,7 +322,7 @@ class LeaderUpload:
     numbers: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.numbers = tuple(number_of(self._key(party)) for party in (0, 1))
+        self.numbers = tuple(dap.number_of(self._key(party)) for party in (0, 1))
 
     def send(self, progress: Callable[[int], object], patience: float = PATIENCE) -> int:
         """Send all reports over a connection. `progress` is called with the number of reports sent, which is returned.
@@ -362,13 +337,13 @@ class LeaderUpload:
     def send_over(self, leader: Channel, progress: Callable[[int], object] = lambda sent: None) -> int:
         """Send all reports as `send` does, over a connection that is there."""
         task, sent = self._task, 0
-        path, shown = f"/tasks/{task_id(task.hash)}/reports", self.ticket.shown_to(0)
+        path, shown = f"/tasks/{dap.task_id(task.hash)}/reports", self.ticket.shown_to(0)
         for name, reports in self.contribution.shared():
             del name  # all that comes by this way is one contribution
-            failed = errors_in(leader.post(path, self.packed(reports), shown, kind=UPLOAD))
-            if ReportError.OUTDATED_CONFIG in failed.values():
+            failed = dap.errors_in(leader.post(path, self.packed(reports), shown, kind=dap.UPLOAD))
+            if dap.ReportError.OUTDATED_CONFIG in failed.values():
                 self._ask_numbers(leader)
-                failed = errors_in(leader.post(path, self.packed(reports), shown, kind=UPLOAD))
+                failed = dap.errors_in(leader.post(path, self.packed(reports), shown, kind=dap.UPLOAD))
             if failed:
                 kinds = ", ".join(sorted({error.name.lower().replace("_", " ") for error in failed.values()}))
                 raise ProtocolAborted("reports", f"{len(failed)} of them were not taken ({kinds})")
@@ -380,18 +355,20 @@ class LeaderUpload:
         """The bytes of an `UploadRequest`."""
         public = self._task.encoding.public_size
         return b"".join(
-            self._sealed(Metadata(one, int(time() / PRECISION)), shares[0][:public], [each[public:] for each in shares])
+            self._sealed(
+                dap.Metadata(one, int(time() / dap.PRECISION)), shares[0][:public], [each[public:] for each in shares]
+            )
             for one, shares in reports
         )
 
-    def _sealed(self, metadata: Metadata, public: bytes, shares: Sequence[bytes]) -> bytes:
+    def _sealed(self, metadata: dap.Metadata, public: bytes, shares: Sequence[bytes]) -> bytes:
         bound, ciphertexts = self._task.configuration.bound(metadata, public), []
-        extensions = (), (Extension(TICKET, self.ticket.shown_to(1).encode()),)
+        extensions = (), (dap.Extension(dap.TICKET, self.ticket.shown_to(1).encode()),)
         for party, share in enumerate(shares):
-            plain = Input(extensions[party], share).packed()
-            made = sealed(plain, self._key(party), info_of(party), bound)
-            ciphertexts.append(Ciphertext(self.numbers[party], *made))
-        return Report(metadata, public, (ciphertexts[0], ciphertexts[1])).packed()
+            plain = dap.Input(extensions[party], share).packed()
+            made = dap.sealed(plain, self._key(party), dap.info_of(party), bound)
+            ciphertexts.append(dap.Ciphertext(self.numbers[party], *made))
+        return dap.Report(metadata, public, (ciphertexts[0], ciphertexts[1])).packed()
 
     @property
     def _task(self) -> Task:
@@ -406,6 +383,6 @@ class LeaderUpload:
         with Channel.to(helper.url, helper.certificate, leader.patience) as other:
             lists = [channel.get("/hpke_config") for channel in (leader, other)]
         try:
-            self.numbers = tuple(numbers_in(each)[self._key(party)] for party, each in enumerate(lists))
+            self.numbers = tuple(dap.numbers_in(each)[self._key(party)] for party, each in enumerate(lists))
         except (ValueError, KeyError):
             raise ProtocolAborted("server", "it has another key than the task names", 502) from None

@@ -15,26 +15,7 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Refused
 from dpcurves.noise.randomness import Randomness
 
-from ..crypto import (
-    Z64,
-    CheckedKeys,
-    CheckedShare,
-    ComparisonKeys,
-    Domain,
-    Engine,
-    Marking,
-    Node,
-    NodeSums,
-    NodeWalk,
-    PublicShare,
-    SeedShare,
-    below_from,
-    checked_values,
-    nodes_of,
-    prefix_sums,
-    share_cells,
-    share_checked_cells,
-)  # fmt: skip
+from .. import crypto
 from ..crypto.comparison import Shared, SharedChecked
 from ..crypto.keys import checked_record_words
 from ..serving.noise_key import NoiseKey
@@ -62,18 +43,18 @@ class Encoding(Sharing):
         prover: SECRET. Maker of these words; an owner has one.
     """
 
-    SHARE: ClassVar[Callable[..., Shared | SharedChecked]] = staticmethod(share_cells)
-    PUBLIC: ClassVar[type[PublicShare] | type[CheckedShare]] = PublicShare
+    SHARE: ClassVar[Callable[..., Shared | SharedChecked]] = staticmethod(crypto.share_cells)
+    PUBLIC: ClassVar[type[crypto.PublicShare] | type[crypto.CheckedShare]] = crypto.PublicShare
 
     slots: int
-    engine: Engine
+    engine: crypto.Engine
     proofs: int = 0
     prover: Prover | None = field(default=None, repr=False)
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> crypto.Domain:
         """The domain of the slots, and the place behind them."""
-        return Domain(self.slots.bit_length(), Z64)
+        return crypto.Domain(self.slots.bit_length(), crypto.Z64)
 
     @property
     def public_size(self) -> int:
@@ -110,15 +91,15 @@ class Encoding(Sharing):
     def warm(self) -> None:
         """Let the engine compile what it needs, so that the first answer does not wait for it."""
         (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
-        prefix_sums(self.keys(0, [share]), [0, self.slots], self.engine)
+        crypto.prefix_sums(self.keys(0, [share]), [0, self.slots], self.engine)
 
     def require(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse what are no keys. Raises `ValueError`: a share is not of this encoding and party."""
         public, seeds = self._parts(shares)
         self.PUBLIC.require(self.domain, public)
-        SeedShare(party, seeds)
+        crypto.SeedShare(party, seeds)
 
-    def keys(self, party: int, shares: Sequence[bytes]) -> ComparisonKeys:
+    def keys(self, party: int, shares: Sequence[bytes]) -> crypto.ComparisonKeys:
         """SECRET: the keys in the shares of some reports, for one server.
 
         Raises:
@@ -126,16 +107,16 @@ class Encoding(Sharing):
         """
         return self.gathered(party, [shares], len(shares))
 
-    def gathered(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> ComparisonKeys:
+    def gathered(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.ComparisonKeys:
         """SECRET: the keys of so many reports, whose shares come in parts. Raises `ValueError`: as `keys`."""
-        return ComparisonKeys(*self._gathered(party, parts, count))
+        return crypto.ComparisonKeys(*self._gathered(party, parts, count))
 
     def proved(self, shares: Sequence[bytes]) -> tuple[Words, list[bytes]]:
         """SECRET: the words in the shares of some reports, ``(reports, proofs)``, and the seed of each."""
         public, seeds = _parts(shares, self.public_size)
         return public[:, public.shape[1] - self.proofs :], _rows(seeds)
 
-    def _gathered(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> tuple[Any, SeedShare]:
+    def _gathered(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> tuple[Any, crypto.SeedShare]:
         """Both halves, each in one piece of memory, into which parts are laid when they come. What is more is left."""
         public: Any = self.PUBLIC.blank(self.domain, count)
         seeds, start = np.empty((count, 2), np.uint64), 0
@@ -144,7 +125,7 @@ class Encoding(Sharing):
             room.put(self.PUBLIC.from_records(self.domain, rows)[: len(room)])
             seeds[start : start + len(shares)] = own[: len(room)]
             start += len(shares)
-        return public, SeedShare(party, seeds)
+        return public, crypto.SeedShare(party, seeds)
 
     def _parts(self, shares: Sequence[bytes]) -> tuple[Words, Words]:
         """The public halves, without words of proofs, and the seeds. Raises `ValueError`: a word is none."""
@@ -159,24 +140,24 @@ class Encoding(Sharing):
 class CheckedEncoding(Encoding):
     """Encoding of reports that servers can check: an owner counts once, or is dropped."""
 
-    SHARE = staticmethod(share_checked_cells)
-    PUBLIC = CheckedShare
+    SHARE = staticmethod(crypto.share_checked_cells)
+    PUBLIC = crypto.CheckedShare
 
     @property
     def public_size(self) -> int:
         return 8 * (checked_record_words(self.domain) + self.proofs)
 
-    def checked_keys(self, party: int, shares: Sequence[bytes]) -> CheckedKeys:
+    def checked_keys(self, party: int, shares: Sequence[bytes]) -> crypto.CheckedKeys:
         """SECRET: the keys in the shares of some reports, for one server. Raises `ValueError`: as `Encoding.keys`."""
         return self.gathered_checked(party, [shares], len(shares))
 
-    def gathered_checked(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> CheckedKeys:
+    def gathered_checked(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.CheckedKeys:
         """SECRET: as `Encoding.gathered`."""
-        return CheckedKeys(*self._gathered(party, parts, count))
+        return crypto.CheckedKeys(*self._gathered(party, parts, count))
 
     def warm(self) -> None:
         (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
-        checked_values(self.checked_keys(0, [share]), [0, self.slots], self.engine, bytes(32))
+        crypto.checked_values(self.checked_keys(0, [share]), [0, self.slots], self.engine, bytes(32))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -189,13 +170,13 @@ class Reports:
         noise: The key of this server's noise, for this set alone.
     """
 
-    keys: ComparisonKeys
-    engine: Engine
+    keys: crypto.ComparisonKeys
+    engine: crypto.Engine
     noise: NoiseKey
 
     def below(self, at: Sequence[int]) -> tuple[int, ...]:
         """SECRET: shares, modulo 2**64, of how many reports lie in the first slots, for each of `at`."""
-        return prefix_sums(self.keys, [slots - 1 for slots in at], self.engine)
+        return crypto.prefix_sums(self.keys, [slots - 1 for slots in at], self.engine)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -208,10 +189,10 @@ class CheckedReports:
         verification: 32 bytes that both servers have, and no owner.
     """
 
-    keys: CheckedKeys
-    engine: Engine
+    keys: crypto.CheckedKeys
+    engine: crypto.Engine
     verification: bytes
-    _walks: list[NodeWalk] = field(default_factory=list, init=False)
+    _walks: list[crypto.NodeWalk] = field(default_factory=list, init=False)
 
     def evaluated(self, at: Sequence[int]) -> Evaluation:
         """SECRET: the sums over all reports, and what has to be compared before any of them counts."""
@@ -222,21 +203,21 @@ class CheckedReports:
         """SECRET: the sums over the reports of a mask."""
         return self.summed(self.keys[counted], at)[0]
 
-    def looked(self, counted: NDArray[np.bool_], nodes: Sequence[Node]) -> NodeSums:
+    def looked(self, counted: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
         """SECRET: sums at nodes, and hashes of marks, over the reports of a mask that never changes.
 
         Marks are hashed in blocks of so many reports as jobs have, so that they are the same with and without jobs.
         """
         if not self._walks:
-            marking = Marking.of(self.verification)
+            marking = crypto.Marking.of(self.verification)
             for start in range(0, len(self.keys), AT_ONCE):
                 part, among = self.keys[start : start + AT_ONCE], counted[start : start + AT_ONCE]
                 if among.any():
                     keys = part if among.all() else part[among]
-                    self._walks.append(NodeWalk(keys, self.engine, marking))
+                    self._walks.append(crypto.NodeWalk(keys, self.engine, marking))
         return reduce(joined_looks, (walk.look(nodes) for walk in self._walks))
 
-    def summed(self, keys: CheckedKeys, at: Sequence[int]) -> tuple[tuple[int, ...], NDArray[np.uint8]]:
+    def summed(self, keys: crypto.CheckedKeys, at: Sequence[int]) -> tuple[tuple[int, ...], NDArray[np.uint8]]:
         """SECRET: sums over these keys, for each threshold, and a digest of each key at all of them.
 
         A few keys at a time: memory does not grow with their number times that of the thresholds.
@@ -244,16 +225,16 @@ class CheckedReports:
         totals, digests, asked = [0] * len(at), [], [slots - 1 for slots in at]
         few = max(1, min(1024, VALUES_AT_ONCE // max(len(at), 1)))
         for start in range(0, len(keys), few):
-            found = checked_values(keys[start : start + few], asked, self.engine, self.verification)
+            found = crypto.checked_values(keys[start : start + few], asked, self.engine, self.verification)
             sums = found.sums(np.ones(len(found.digests), dtype=np.bool_))
             totals = [(total + more) % RING for total, more in zip(totals, sums, strict=True)]
             digests.append(found.digests)
         return tuple(totals), np.concatenate(digests)
 
 
-def joined_looks(one: NodeSums, other: NodeSums) -> NodeSums:
+def joined_looks(one: crypto.NodeSums, other: crypto.NodeSums) -> crypto.NodeSums:
     """SECRET: sums of both, and hashes of both, one after the other."""
-    return NodeSums(one.left + other.left, np.concatenate([one.marks, other.marks], axis=1))
+    return crypto.NodeSums(one.left + other.left, np.concatenate([one.marks, other.marks], axis=1))
 
 
 class Checkable(Protocol):
@@ -265,7 +246,7 @@ class Checkable(Protocol):
     def sums_of(self, counted: NDArray[np.bool_], at: Sequence[int]) -> tuple[int, ...]:
         """SECRET: the sums over the reports of a mask."""
 
-    def looked(self, counted: NDArray[np.bool_], nodes: Sequence[Node]) -> NodeSums:
+    def looked(self, counted: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
         """SECRET: sums at nodes, and hashes of marks of each block, over the reports of a mask that never changes."""
 
 
@@ -288,20 +269,20 @@ class Looks:
 
     reports: Checkable
     counted: NDArray[np.bool_]
-    domain: Domain
-    _left: dict[Node, int] = field(default_factory=dict)
-    _marks: dict[Node, bytes] = field(default_factory=dict)
+    domain: crypto.Domain
+    _left: dict[crypto.Node, int] = field(default_factory=dict)
+    _marks: dict[crypto.Node, bytes] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def at(self, at: Sequence[int], noise: NoiseKey) -> tuple[Accepted, bytes]:
         """SECRET: this server's sums at thresholds, of which none is 0; and the hash that both servers compare."""
-        nodes = nodes_of(at, self.domain.bits)
+        nodes = crypto.nodes_of(at, self.domain.bits)
         with self._lock:
             if new := [node for node in nodes if node not in self._left]:
                 found = self.reports.looked(self.counted, new)
                 self._left |= zip(new, found.left[:, 0].tolist(), strict=True)
                 self._marks |= zip(new, (sha256(row.tobytes()).digest() for row in found.marks), strict=True)
-        sums = {slots: below_from(self._left, slots, self.domain) for slots in at}
+        sums = {slots: crypto.below_from(self._left, slots, self.domain) for slots in at}
         return Accepted(sums, noise), sha256(b"".join(self._marks[node] for node in nodes)).digest()
 
 

@@ -14,27 +14,10 @@ from secrets import token_urlsafe
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, get_origin
 
+from dpcurves.cli import options as of
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.ask_file import Terms
-from dpcurves.cli.options import (
-    Command,
-    Price,
-    Promise,
-    ReadingOptions,
-    SourceOptions,
-    Units,
-    argument,
-    certificate_and_key,
-    chosen,
-    filled,
-    flag,
-    groups_of,
-    numbers,
-    option,
-    parameters_of,
-    perhaps,
-    whole,
-)
+from dpcurves.cli.options import option
 from dpcurves.cli.output import Output
 from dpcurves.cli.terminal import OF_COLUMNS, Misuse, as_typed, require_packages, say, terminal
 from dpcurves_parties.serving.watching import Watching
@@ -60,8 +43,8 @@ CLIENT_NEEDED = f"{ID} and {SECRET} are needed in the environment, or --oidc-cli
 class Authority:
     """Options for an OpenID Connect issuer. The client secret is never given on the command line."""
 
-    oidc: str | None = perhaps("URL", "An issuer of OpenID Connect by which people may sign in, too.")
-    oidc_client: str | None = perhaps(
+    oidc: str | None = of.perhaps("URL", "An issuer of OpenID Connect by which people may sign in, too.")
+    oidc_client: str | None = of.perhaps(
         "FILE",
         'What identifies the server to the issuer: JSON with "client_id" and "client_secret". Else '
         f"{ID} and {SECRET} of the environment.",
@@ -116,7 +99,7 @@ class _Heard:
         self.question = question
 
 
-def forms_of(questions: Mapping[str, Command]) -> dict[str, Form]:
+def forms_of(questions: Mapping[str, of.Command]) -> dict[str, Form]:
     """Forms of the questions to one table, by the names of their commands.
 
     >>> from dpcurves.cli.one_table import QUESTIONS
@@ -125,20 +108,20 @@ def forms_of(questions: Mapping[str, Command]) -> dict[str, Form]:
     histogram of age
     """
     return {
-        word: _form(word, command) for word, command in questions.items() if groups_of(command).get("terms") is Terms
+        word: _form(word, command) for word, command in questions.items() if of.groups_of(command).get("terms") is Terms
     }
 
 
-def _form(word: str, command: Command) -> Form:
-    groups = {name: group for name, group in groups_of(command).items() if group not in (Terms, Output)}
-    readings = {name: group for name, group in groups.items() if issubclass(group, ReadingOptions)}
+def _form(word: str, command: of.Command) -> Form:
+    groups = {name: group for name, group in of.groups_of(command).items() if group not in (Terms, Output)}
+    readings = {name: group for name, group in groups.items() if issubclass(group, of.ReadingOptions)}
     asking = {name: group for name, group in groups.items() if name not in readings}
-    fields = tuple(_field(each) for group in asking.values() for each in parameters_of(group))
+    fields = tuple(_field(each) for group in asking.values() for each in of.parameters_of(group))
 
     def read(values: Mapping[str, Any]) -> Any:
         heard = _Heard()
         with as_typed(values):
-            asked = {name: filled(group, values) for name, group in asking.items()}
+            asked = {name: of.filled(group, values) for name, group in asking.items()}
             asked |= {name: group() for name, group in readings.items()}
             command(**asked, terms=heard, output=Output())
         return heard.question
@@ -192,12 +175,12 @@ class Door:
 class OnePerson:
     """Options for a person's account: its role, identity provider and password."""
 
-    name: str = argument("NAME", "What the person signs in with.")
-    role: str | None = perhaps("ROLE", "operator, auditor, or steward; analysts are admitted to projects.")
-    dataset: str | None = perhaps("NAME", "The dataset of a steward.")
-    subject: str | None = perhaps("TEXT", "What --issuer calls the person; empty: nothing any more.")
-    issuer: str | None = perhaps("URL", "Whose --subject it is: as in serve --oidc.")
-    new_password: bool = flag("--new-password", "Give the account a new password; its sessions and tokens end.")
+    name: str = of.argument("NAME", "What the person signs in with.")
+    role: str | None = of.perhaps("ROLE", "operator, auditor, or steward; analysts are admitted to projects.")
+    dataset: str | None = of.perhaps("NAME", "The dataset of a steward.")
+    subject: str | None = of.perhaps("TEXT", "What --issuer calls the person; empty: nothing any more.")
+    issuer: str | None = of.perhaps("URL", "Whose --subject it is: as in serve --oidc.")
+    new_password: bool = of.flag("--new-password", "Give the account a new password; its sessions and tokens end.")
 
 
 @dataclass(frozen=True)
@@ -214,17 +197,17 @@ class OneDataset:
 class Protected:
     """Options for the privacy guarantee of a dataset, its budget, and its public number of units."""
 
-    promise: Promise
-    cap: Price
-    units: Units
+    promise: of.Promise
+    cap: of.Price
+    units: of.Units
 
 
 @dataclass(frozen=True)
 class ProjectName:
     """Options for a project and its members."""
 
-    name: str = argument("NAME", "What the project is called.")
-    dataset: str | None = perhaps("NAME", "What a new project asks.")
+    name: str = of.argument("NAME", "What the project is called.")
+    dataset: str | None = of.perhaps("NAME", "What a new project asks.")
     admit: str = option("NAME,...", "Whom to let in, with commas between them.", "")
 
 
@@ -232,7 +215,7 @@ class ProjectName:
 class SyntheticTable:
     """Options for a synthetic table that is shown to everybody who sees the dataset, and its privacy statement."""
 
-    file: str = argument("FILE", "A CSV or Parquet file with all columns of the schema.")
+    file: str = of.argument("FILE", "A CSV or Parquet file with all columns of the schema.")
     dataset: str = option("NAME", "The dataset that it stands beside.")
     statement: str = option("TEXT", "How it was made, and how private it is: stands on pages.")
 
@@ -242,8 +225,10 @@ class Share:
     """Options for the project or analyst of an allowance."""
 
     project: str = option("NAME", "The project.")
-    analyst: str | None = perhaps("NAME", "One of it; left out: all of them together.")
-    may_exceed: bool = flag("--may-exceed", "Let the allowances in one dataset or project add up to more than its own.")
+    analyst: str | None = of.perhaps("NAME", "One of it; left out: all of them together.")
+    may_exceed: bool = of.flag(
+        "--may-exceed", "Let the allowances in one dataset or project add up to more than its own."
+    )
 
 
 require_extra = partial(
@@ -269,13 +254,13 @@ def serve(keeping: Keeping, door: Door, authority: Authority, watching: Watching
     from ..launch import VerificationServer
 
     require_lasting(keeping.store)
-    address, (certificate, key) = Address.parse(door.listen), certificate_and_key(door.tls)
+    address, (certificate, key) = Address.parse(door.listen), of.certificate_and_key(door.tls)
     if Pair.made(address.host, certificate, key):
         say(terminal(), f"written: {certificate} (public: programs trust it with --ca), and its key, which is secret")
     server = VerificationServer(
-        keeping.store, certificate, key, whole("workers", door.workers), _seconds("every", door.every),
-        Limits(whole("connections", door.connections), whole("deadline", door.deadline)), whole("rate", door.rate),
-        forms_of(QUESTIONS), authority.issuer(), watching.monitoring(),
+        keeping.store, certificate, key, of.whole("workers", door.workers), _seconds("every", door.every),
+        Limits(of.whole("connections", door.connections), of.whole("deadline", door.deadline)),
+        of.whole("rate", door.rate), forms_of(QUESTIONS), authority.issuer(), watching.monitoring(),
     )  # fmt: skip
     console = terminal()
     server.serve(address, lambda: say(console, f"the verification server listens at https://{door.listen}"))
@@ -302,12 +287,12 @@ def person(person: OnePerson, keeping: Keeping) -> None:
         gate.people.set_subject(MACHINE, person.name, person.issuer, person.subject)
         say(terminal(), f"{person.name} is {person.subject or 'nobody'} to {person.issuer}")
     if person.role is not None:
-        role = chosen("role", person.role, {role.value: role for role in Role})
+        role = of.chosen("role", person.role, {role.value: role for role in Role})
         gate.people.give_role(MACHINE, person.name, role, person.dataset or "")
         say(terminal(), f"{person.name} is {role.value}{f' of {person.dataset}' if person.dataset else ''}")
 
 
-def dataset(source: SourceOptions, dataset: OneDataset, protected: Protected, keeping: Keeping) -> None:
+def dataset(source: of.SourceOptions, dataset: OneDataset, protected: Protected, keeping: Keeping) -> None:
     """Register a dataset, or its next version. The schema is public; under replace-one the units are counted once.
 
     Example: dpcurves server dataset flights.parquet --name flights --schema schema.json --epsilon 3
@@ -317,7 +302,7 @@ def dataset(source: SourceOptions, dataset: OneDataset, protected: Protected, ke
     from ..datasets import Relation
     from ..datasets import Source as Place
 
-    relation = chosen("relation", dataset.relation, {each.name.lower().replace("_", "-"): each for each in Relation})
+    relation = of.chosen("relation", dataset.relation, {each.name.lower().replace("_", "-"): each for each in Relation})
     data = str(Path(source.data).resolve()) if source.is_file else source.data
     place = Place(data, source.table or "", source.delimiter)
     account, columns = _account(gate, relation, dataset.name, protected), _columns(dataset.schema)
@@ -359,7 +344,7 @@ def project(project: ProjectName, keeping: Keeping) -> None:
     say(terminal(), f"{found.name} asks {found.dataset}: {', '.join(found.people) or 'nobody yet'}")
 
 
-def allowance(share: Share, most: Price, keeping: Keeping) -> None:
+def allowance(share: Share, most: of.Price, keeping: Keeping) -> None:
     """Set the allowance of a project within its dataset's cap, or of one of its analysts.
 
     Example: dpcurves server allowance --project delays --analyst ann --epsilon 1 --store sqlite:///server.db
@@ -373,7 +358,7 @@ def allowance(share: Share, most: Price, keeping: Keeping) -> None:
 
 
 def _seconds(name: str, text: str) -> float:
-    found = numbers(name, text)
+    found = of.numbers(name, text)
     if len(found) != 1 or not 0 < found[0] <= 3600:
         raise Misuse(name, f"seconds above 0 are needed, at most 3600, got {text!r}")
     return found[0]
@@ -391,7 +376,7 @@ def _account(gate: Gate, relation: Relation, name: str, protected: Protected) ->
     return Account(called, protected.promise.neighbours(), unit, protected.cap.loss())
 
 
-def _units(account: Account, place: Place, units: Units) -> int | None:
+def _units(account: Account, place: Place, units: of.Units) -> int | None:
     """Public number of units: as given, or counted now, which opens the records."""
     from dpcurves.records import open_records
 
@@ -424,7 +409,7 @@ def _columns(schema: str) -> tuple[Declared, ...]:
     return columns_from_json(stored)
 
 
-SERVE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"serve": serve})
-SERVER_STORE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
+SERVE_COMMANDS: MappingProxyType[str, of.Command] = MappingProxyType({"serve": serve})
+SERVER_STORE_COMMANDS: MappingProxyType[str, of.Command] = MappingProxyType(
     {"person": person, "dataset": dataset, "synthetic": synthetic, "project": project, "allowance": allowance}
 )

@@ -29,9 +29,6 @@ from ..synthetic import Synthetic
 from ..visitors import Right, Subject, may, require
 from .visits import CSRF, NOT_DRAWN, Later, Visit, download, price_of, to
 
-# Asking: which question, its form, its plan as one types, and a sketch of its answer.
-
-
 AMOUNT, DO, SEEN = "amount", "do", "seen"
 OWN = frozenset({CSRF, DO, SEEN})
 """Fields that say nothing of the question."""
@@ -127,7 +124,6 @@ def _asked_for(visit: Visit) -> tuple[Project, Form]:
 
 
 def _read(visit: Visit, project: Project, form: Form, given: Given) -> tuple[Mapping[str, Any], PrivacyLoss]:
-    """The question that was typed, and its price."""
     dataset = visit.gate.datasets.get(visit.who, project.dataset)
     typed = completed(form, given, dataset.columns)
     stored = question_to_json(form.question(typed, visit.gate.models.named(visit.who, project.name)))
@@ -182,7 +178,6 @@ def _shown(visit: Visit, planned: Planned, form: Form) -> dict[str, Any]:
 
 
 def _words(planned: Planned) -> str:
-    """The question and its price."""
     return f"{planned.question}: {planned.loss}"
 
 
@@ -197,9 +192,6 @@ def _too_much(planned: Planned) -> str:
     if planned.remaining is None:
         return "No share of the budget was set for you yet: the steward of the dataset does that."
     return f"This is more than the {planned.remaining.left} that is left to you."
-
-
-# Questions that were asked, and their answers.
 
 
 ARTIST = {"svg": "image/svg+xml", **MADE}

@@ -21,9 +21,6 @@ from ..questions import as_seen_by
 from ..visitors import Right, Role, Subject, may, require, unknown
 from .visits import ADMITTED, Visit, download, price_of, to
 
-# Signing in and out, one's own account, and the first page.
-
-
 OUT, BACK = "/oidc", "/oidc/back"
 ERRAND = "__Host-dpcurves-errand"
 ERRAND_SECONDS = 600
@@ -121,9 +118,6 @@ def _out(said: str) -> Response:
     return answer
 
 
-# Datasets with their schema and budget, and projects with their questions, models and tokens.
-
-
 def datasets(visit: Visit) -> Response:
     """Page of the datasets, each with its remaining budget."""
     projects = visit.gate.projects.all(visit.who)
@@ -217,9 +211,6 @@ def _balance(visit: Visit, dataset: Dataset, projects: list[Project]) -> Balance
     mine = (each.name for each in projects if may(visit.who, Right.SEE_OWN_BUDGET, each.subject))
     found = (visit.gate.projects.remaining(visit.who, name) for name in mine)
     return next((remaining.account for remaining in found if remaining is not None), None)
-
-
-# Pages of stewards, auditors and operators: budgets, projects, the audit log and its chain, accounts.
 
 
 LOG_LINES = 200

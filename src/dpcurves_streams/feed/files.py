@@ -25,9 +25,6 @@ from dpcurves.records.source import FAILURE, Column, Kind, batches_from, called,
 
 from .windows import Intake, OpenWindows, Reason, Window, Windows
 
-# Sources that go on: tuples that come one by one, and windows that close by the clock, whether or not any came.
-
-
 Given = Mapping[str, Any] | None
 """A tuple, by the names of its fields; None: it could not be read."""
 POLL_SECONDS = 0.25

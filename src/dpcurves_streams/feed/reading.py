@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# The public reading of a step of a stream, and sinks that keep each step once.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class StepReading:
     """A step: its time, and the reading of its released counts.
@@ -125,9 +122,6 @@ class JsonLinesFile:
         self._file.write(lines)
 
 
-# Pictures of streams: lines for what was read, points for what was released.
-
-
 MOST_DRAWN = 8
 MOST_COVERED = 4
 """Lines that have intervals around them: more would hide one another."""
@@ -196,7 +190,6 @@ def _ends(readings: Sequence[StepReading], window: int | None) -> list[Interval]
 
 
 def _said(first: StepReading, window: int | None) -> str:
-    """The title of the drawn numbers."""
     if window is not None:
         return f"tuples in the last {window} steps"
     return first.reading.MEASURED

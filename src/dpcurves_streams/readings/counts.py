@@ -570,7 +570,6 @@ class _PrunedCounts:
         self._law, self._auto = law, Auto(law.noise.variance, len(law.parents))
 
     def read(self, counts: Sequence[float]) -> FloatArray:
-        """The estimates, after one more tick."""
         totals, variances = self._law.totals(counts)
         return self._auto.read_with(totals, variances)
 
@@ -584,5 +583,4 @@ class _PrunedSums:
         self._law, self._window = law, PlainWindow(width, len(law.parents))
 
     def read(self, counts: Sequence[float]) -> FloatArray:
-        """The sums, after one more tick."""
         return self._window.read(self._law.totals(counts)[0].tolist())

@@ -24,9 +24,6 @@ from ..queries import Forest, GroupedTickQuery, TickQuery, require_states
 from .counts import CountsReader, Known
 from .question import LEVEL, STATED, Event, Interval, Jump, Low, Noisy, StreamQuestion, row
 
-# Counts of a stream read within groups of like ticks: the Smoothers of PeGaSus.
-
-
 # Medians, means and squares of groups that grow by one value at a time: loops over public numbers.
 FIRST_PLACES = 64
 LENGTH, MEAN, SQUARES, MEDIAN = range(4)
@@ -257,9 +254,6 @@ def smoothed(values: FloatArray, found: FloatArray, variance: float, smoother: S
     shrunk = np.maximum(1 - (length - 3) * variance / np.where(squares > 0, squares, np.inf), 0.0)
     estimates: FloatArray = np.where(length >= 4, mean + shrunk * (values - mean), values)
     return estimates
-
-
-# The question how many tuples came so far, at every tick, and sums over sliding windows as differences.
 
 
 @dataclass(frozen=True, slots=True)

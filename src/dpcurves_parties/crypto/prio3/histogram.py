@@ -13,26 +13,7 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Refused
 from dpcurves.arrays import loops_are_compiled
 
-from . import plain
-from .field import (
-    MODULUS,
-    SEED,
-    SIZE,
-    Questioned,
-    Tag,
-    Words,
-    are_elements,
-    elements,
-    interpolated_first,
-    octets_of,
-    of_integers,
-    require_elements,
-    roots,
-    stream,
-    subtracted,
-    summed,
-    words_of,
-)
+from . import field, plain
 
 ALGORITHM = 4
 """The draft's number of Prio3Histogram."""
@@ -40,7 +21,7 @@ NONCE = 16
 MEASUREMENT, PROOF, JOINT, PROVING, QUERY, JOINT_SEED, JOINT_PART = 1, 2, 3, 4, 5, 6, 7
 """Uses of streams, as the draft numbers them."""
 LEADER, HELPER = 0, 1
-RANDOM = 4 * SEED
+RANDOM = 4 * field.SEED
 """Bytes of randomness in a report: the helper's seed and blind, the leader's blind, and the proof's seed."""
 PROOFS, QUERIES = 1, 3
 _ONE_PROOF = bytes([PROOFS])
@@ -73,7 +54,7 @@ class VerifiedCells:
 
     scheme: Prio3Histogram
     party: int
-    cells: Words
+    cells: field.Words
     messages: NDArray[np.uint8]
     seeds: NDArray[np.uint8]
 
@@ -87,7 +68,7 @@ class VerifiedCells:
 
     def sums(self) -> list[int]:
         """SECRET: this server's share of how many of these reports are in each cell, modulo the field's modulus."""
-        return summed(self.cells)
+        return field.summed(self.cells)
 
 
 @dataclass(frozen=True)
@@ -136,7 +117,7 @@ class Prio3Histogram:
     [0, 1, 0, 1, 0]
     """
 
-    PUBLIC_SIZE: ClassVar[int] = 2 * SEED
+    PUBLIC_SIZE: ClassVar[int] = 2 * field.SEED
 
     length: int
     chunk: int
@@ -150,7 +131,7 @@ class Prio3Histogram:
     def smallest(cls, length: int, context: bytes) -> Prio3Histogram:
         """The scheme whose reports, with both messages, are smallest."""
         schemes = (cls(length, chunk, context) for chunk in range(1, length + 1))
-        return min(schemes, key=lambda one: (one.proof_length * SIZE + 2 * one.message_size, one.chunk))
+        return min(schemes, key=lambda one: (one.proof_length * field.SIZE + 2 * one.message_size, one.chunk))
 
     @property
     def calls(self) -> int:
@@ -170,11 +151,11 @@ class Prio3Histogram:
     @property
     def message_size(self) -> int:
         """Bytes that a server says to the other one of a report."""
-        return SIZE * (2 * self.chunk + 2) + SEED
+        return field.SIZE * (2 * self.chunk + 2) + field.SEED
 
     def input_size(self, party: int) -> int:
         """Bytes of an input share."""
-        return 2 * SEED if party else SIZE * (self.length + self.proof_length) + SEED
+        return 2 * field.SEED if party else field.SIZE * (self.length + self.proof_length) + field.SEED
 
     def shared(self, cells: NDArray[np.int64], nonces: Sequence[bytes], randomness: Sequence[bytes]) -> OneHotShares:
         """Share cells between two servers.
@@ -192,22 +173,22 @@ class Prio3Histogram:
         if {len(one) for one in nonces} - {NONCE} or {len(one) for one in randomness} - {RANDOM}:
             raise Refused("nonces, randomness", f"{NONCE} and {RANDOM} bytes are needed for each report")
         seeds, blinds, own_blinds, proving = (
-            [one[start : start + SEED] for one in randomness] for start in range(0, RANDOM, SEED)
+            [one[start : start + field.SEED] for one in randomness] for start in range(0, RANDOM, field.SEED)
         )
         helper, masks = self._of_helper(seeds)
         vectors = np.zeros((len(cells), self.length, 2), np.uint64)
         vectors[np.arange(len(cells)), cells, 0] = 1
-        leader = subtracted(vectors, helper)
+        leader = field.subtracted(vectors, helper)
         parts = [
             self._parts(party, each, nonces, shares)
             for party, (each, shares) in enumerate(((own_blinds, leader), (blinds, helper)))
         ]
         public = [first + second for first, second in zip(*parts, strict=True)]
-        starts = elements(self._tag(PROVING), ((seed, _ONE_PROOF) for seed in proving), 2 * self.chunk)
+        starts = field.elements(self._tag(PROVING), ((seed, _ONE_PROOF) for seed in proving), 2 * self.chunk)
         sums = np.empty((len(cells), 2 * self.points - 1, 2), np.uint64)
         _proved(self, np.asarray(cells, np.int64), starts, self._joint(self._seeds(public)), sums)
-        proofs = subtracted(np.concatenate([starts, sums], axis=1), masks)
-        rows = zip(octets_of(leader), octets_of(proofs), own_blinds, strict=True)
+        proofs = field.subtracted(np.concatenate([starts, sums], axis=1), masks)
+        rows = zip(field.octets_of(leader), field.octets_of(proofs), own_blinds, strict=True)
         return OneHotShares(
             public, ([b"".join(row) for row in rows], [a + b for a, b in zip(seeds, blinds, strict=True)])
         )
@@ -217,7 +198,7 @@ class Prio3Histogram:
         if any(len(share) != self.input_size(party) for share in shares):
             raise Refused("shares", f"{self.input_size(party)} bytes are needed")
         if party == LEADER:
-            require_elements(self._numbers(shares), "shares")
+            field.require_elements(self._numbers(shares), "shares")
 
     def verified(
         self, party: int, public: Sequence[bytes], shares: Sequence[bytes], nonces: Sequence[bytes], key: bytes
@@ -235,22 +216,22 @@ class Prio3Histogram:
             ValueError: a share is none.
         """
         self.require(party, shares)
-        blinds = [share[-SEED:] for share in shares]
+        blinds = [share[-field.SEED :] for share in shares]
         if party == LEADER:
             numbers = self._numbers(shares)
             cells, proofs = numbers[:, : self.length], numbers[:, self.length :]
         else:
-            cells, proofs = self._of_helper([share[:SEED] for share in shares])
+            cells, proofs = self._of_helper([share[: field.SEED] for share in shares])
         own = self._parts(party, blinds, nonces, cells)
-        theirs = slice(SEED, 2 * SEED) if party == LEADER else slice(SEED)
+        theirs = slice(field.SEED, 2 * field.SEED) if party == LEADER else slice(field.SEED)
         pairs = ((part, one[theirs]) for part, one in zip(own, public, strict=True))
         seeds = self._seeds([a + b if party == LEADER else b + a for a, b in pairs])
-        query = elements(self._tag(QUERY), ((key, _ONE_PROOF + nonce) for nonce in nonces), QUERIES)
+        query = field.elements(self._tag(QUERY), ((key, _ONE_PROOF + nonce) for nonce in nonces), QUERIES)
         told = np.empty((len(shares), 2 * self.chunk + 2, 2), np.uint64)
         starts, sums = proofs[:, : 2 * self.chunk], proofs[:, 2 * self.chunk :]
-        _questioned(self.points, Questioned(cells, starts, sums, self._joint(seeds), query), told)
-        messages = [numbers + part for numbers, part in zip(octets_of(told), own, strict=True)]
-        return VerifiedCells(self, party, cells, _rows(messages, self.message_size), _rows(seeds, SEED))
+        _questioned(self.points, field.Questioned(cells, starts, sums, self._joint(seeds), query), told)
+        messages = [numbers + part for numbers, part in zip(field.octets_of(told), own, strict=True)]
+        return VerifiedCells(self, party, cells, _rows(messages, self.message_size), _rows(seeds, field.SEED))
 
     def accepted(
         self, party: int, own: NDArray[np.uint8], seeds: NDArray[np.uint8], others: NDArray[np.uint8]
@@ -268,51 +249,50 @@ class Prio3Histogram:
         """
         if others.shape != own.shape:
             raise Refused("messages", f"{own.shape} are needed, got {others.shape}")
-        numbers = [words_of(each[:, :-SEED].tobytes(), len(each), 2 * self.chunk + 2) for each in (own, others)]
-        canonical = np.asarray(are_elements(numbers[1]).all(axis=1))
+        numbers = [
+            field.words_of(each[:, : -field.SEED].tobytes(), len(each), 2 * self.chunk + 2) for each in (own, others)
+        ]
+        canonical = np.asarray(field.are_elements(numbers[1]).all(axis=1))
         passed = np.zeros(len(own), np.bool_)
         _agreed(numbers[0], numbers[1] * canonical[:, None, None].astype(np.uint64), passed)
-        parts = [own[:, -SEED:], others[:, -SEED:]]
+        parts = [own[:, -field.SEED :], others[:, -field.SEED :]]
         both = np.hstack(parts if party == LEADER else parts[::-1])
-        agreed = _rows(self._seeds([row.tobytes() for row in both]), SEED)
+        agreed = _rows(self._seeds([row.tobytes() for row in both]), field.SEED)
         return np.asarray(passed & canonical & (agreed == seeds).all(axis=1))
 
     @cached_property
     def _tags(self) -> dict[int, bytes]:
-        tag = Tag(ALGORITHM, self.context)
+        tag = field.Tag(ALGORITHM, self.context)
         return {usage: tag.of(usage) for usage in range(MEASUREMENT, JOINT_PART + 1)}
 
     def _tag(self, usage: int) -> bytes:
         return self._tags[usage]
 
-    def _numbers(self, shares: Sequence[bytes]) -> Words:
-        octets = b"".join(share[:-SEED] for share in shares)
-        return words_of(octets, len(shares), self.length + self.proof_length)
+    def _numbers(self, shares: Sequence[bytes]) -> field.Words:
+        octets = b"".join(share[: -field.SEED] for share in shares)
+        return field.words_of(octets, len(shares), self.length + self.proof_length)
 
-    def _of_helper(self, seeds: Sequence[bytes]) -> tuple[Words, Words]:
-        """The helper's shares of cells and of proofs."""
+    def _of_helper(self, seeds: Sequence[bytes]) -> tuple[field.Words, field.Words]:
         helper = bytes([HELPER])
-        cells = elements(self._tag(MEASUREMENT), ((seed, helper) for seed in seeds), self.length)
-        return cells, elements(self._tag(PROOF), ((seed, _ONE_PROOF + helper) for seed in seeds), self.proof_length)
+        cells = field.elements(self._tag(MEASUREMENT), ((seed, helper) for seed in seeds), self.length)
+        return cells, field.elements(
+            self._tag(PROOF), ((seed, _ONE_PROOF + helper) for seed in seeds), self.proof_length
+        )
 
-    def _parts(self, party: int, blinds: Sequence[bytes], nonces: Sequence[bytes], cells: Words) -> list[bytes]:
+    def _parts(self, party: int, blinds: Sequence[bytes], nonces: Sequence[bytes], cells: field.Words) -> list[bytes]:
         """A server's parts of the seeds of joint randomness: hashes of its shares."""
-        tag, rows = self._tag(JOINT_PART), zip(blinds, nonces, octets_of(cells), strict=True)
-        return [stream(tag, blind, bytes([party]) + nonce + row, SEED) for blind, nonce, row in rows]
+        tag, rows = self._tag(JOINT_PART), zip(blinds, nonces, field.octets_of(cells), strict=True)
+        return [field.stream(tag, blind, bytes([party]) + nonce + row, field.SEED) for blind, nonce, row in rows]
 
     def _seeds(self, both: Sequence[bytes]) -> list[bytes]:
-        """Seeds of joint randomness, from both servers' parts."""
-        return [stream(self._tag(JOINT_SEED), bytes(SEED), parts, SEED) for parts in both]
+        return [field.stream(self._tag(JOINT_SEED), bytes(field.SEED), parts, field.SEED) for parts in both]
 
-    def _joint(self, seeds: Sequence[bytes]) -> Words:
-        return elements(self._tag(JOINT), ((seed, _ONE_PROOF) for seed in seeds), self.calls)
+    def _joint(self, seeds: Sequence[bytes]) -> field.Words:
+        return field.elements(self._tag(JOINT), ((seed, _ONE_PROOF) for seed in seeds), self.calls)
 
 
 def _rows(texts: Sequence[bytes], size: int) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(texts), np.uint8).reshape(len(texts), size)
-
-
-# Loops, compiled where numba is installed.
 
 
 @cache
@@ -324,44 +304,48 @@ def _loops() -> Any:
     return loops
 
 
-def _marked(numbers: Sequence[int]) -> Words:
+def _marked(numbers: Sequence[int]) -> field.Words:
     """Numbers as compiled loops multiply by them: times 2**128."""
-    return of_integers([number << 128 for number in numbers])
+    return field.of_integers([number << 128 for number in numbers])
 
 
 @cache
-def _nodes(points: int) -> tuple[Words, Words]:
-    parts = (pow(number, -1, MODULUS) for number in (2, points, 2 * points))
-    return _marked(roots(2 * points)), _marked(list(parts))
+def _nodes(points: int) -> tuple[field.Words, field.Words]:
+    parts = (pow(number, -1, field.MODULUS) for number in (2, points, 2 * points))
+    return _marked(field.roots(2 * points)), _marked(list(parts))
 
 
 @cache
 def _odd_nodes(points: int, calls: int) -> tuple[list[int], list[int]]:
     """Values at odd nodes of the polynomial that is 1 at node 0, and of the sum of those that are 1 at a call's."""
-    first = [interpolated_first(points, node) for node in roots(2 * points)[1::2]]
-    rest = [sum(first[(place - call) % points] for call in range(1, calls + 1)) % MODULUS for place in range(points)]
+    first = [field.interpolated_first(points, node) for node in field.roots(2 * points)[1::2]]
+    rest = [
+        sum(first[(place - call) % points] for call in range(1, calls + 1)) % field.MODULUS for place in range(points)
+    ]
     return first, rest
 
 
 @cache
-def _marked_odd_nodes(points: int, calls: int) -> tuple[Words, Words]:
+def _marked_odd_nodes(points: int, calls: int) -> tuple[field.Words, field.Words]:
     first, rest = map(_marked, _odd_nodes(points, calls))
     return first, rest
 
 
-def _proved(scheme: Prio3Histogram, hot: NDArray[np.int64], starts: Words, joint: Words, sums: Words) -> None:
+def _proved(
+    scheme: Prio3Histogram, hot: NDArray[np.int64], starts: field.Words, joint: field.Words, sums: field.Words
+) -> None:
     if _loops() is None:
         plain.proved(hot, starts, joint, _odd_nodes(scheme.points, scheme.calls), sums)
     else:
         _loops().proved(hot, starts, joint, _marked_odd_nodes(scheme.points, scheme.calls), sums)
 
 
-def _questioned(points: int, asked: Questioned, told: Words) -> None:
+def _questioned(points: int, asked: field.Questioned, told: field.Words) -> None:
     if _loops() is None:
         plain.questioned(asked, points, told)
     else:
-        _loops().questioned(Questioned(*map(np.ascontiguousarray, asked)), *_nodes(points), told)
+        _loops().questioned(field.Questioned(*map(np.ascontiguousarray, asked)), *_nodes(points), told)
 
 
-def _agreed(first: Words, second: Words, passed: NDArray[np.bool_]) -> None:
+def _agreed(first: field.Words, second: field.Words, passed: NDArray[np.bool_]) -> None:
     (plain if _loops() is None else _loops()).agreed(np.ascontiguousarray(first), np.ascontiguousarray(second), passed)

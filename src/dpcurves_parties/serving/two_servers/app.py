@@ -26,29 +26,8 @@ from ..task_app import Front as TaskFront
 from ..task_app import Handler, Rate, bearer_of, body_of, shown_in, task_app, tell_of, told, told_soon
 from ..task_document import Role
 from ..workers import workers_at
+from . import dap
 from .collection import LARGEST_QUESTION, Collection, Resources
-from .dap import (
-    CACHED,
-    COLLECT,
-    COLLECTED,
-    CONFIGS,
-    ERRORS,
-    JOB,
-    JOB_TOLD,
-    PROBLEM,
-    SHARE,
-    SHARE_TOLD,
-    TASK_ID,
-    UPLOAD,
-    URN,
-    Keys,
-    Malformed,
-    Mismatched,
-    Unrecognized,
-    Unsupported,
-    job_id,
-    named_by,
-)
 from .kinds import SharedTask, kind_named
 from .report_set import LARGEST_BATCH
 from .store import Store
@@ -90,12 +69,18 @@ class Resource(NamedTuple):
     work: Callable[[AnyService, bytes], bytes]
 
 
-AGGREGATION = Resource("aggregation_jobs", JOB, JOB_TOLD, LARGEST_BATCH, lambda service, message: service.job(message))
+AGGREGATION = Resource(
+    "aggregation_jobs", dap.JOB, dap.JOB_TOLD, LARGEST_BATCH, lambda service, message: service.job(message)
+)
 COLLECTION = Resource(
-    "collection_jobs", COLLECT, COLLECTED, LARGEST_QUESTION, lambda service, message: service.collect(message)
+    "collection_jobs", dap.COLLECT, dap.COLLECTED, LARGEST_QUESTION, lambda service, message: service.collect(message)
 )
 AGGREGATE_SHARE = Resource(
-    "aggregate_shares", SHARE, SHARE_TOLD, LARGEST_QUESTION, lambda service, message: service.aggregate_share(message)
+    "aggregate_shares",
+    dap.SHARE,
+    dap.SHARE_TOLD,
+    LARGEST_QUESTION,
+    lambda service, message: service.aggregate_share(message),
 )
 
 
@@ -114,7 +99,7 @@ class ServerFront(TaskFront[AnyService]):
 
     async def reports(self, task: str, request: Request) -> Response:
         """Accept a batch from an owner; of a task that is named as in the DAP draft, an upload."""
-        if len(task) == TASK_ID:
+        if len(task) == dap.TASK_ID:
             return await self._uploads(task, request)
         service = self.service(task)
         owner = await _owner_of(service, request)
@@ -149,7 +134,7 @@ class ServerFront(TaskFront[AnyService]):
             answer = await told(lambda: resource.work(service, message), threads)
         except ProtocolAborted as error:
             return problem(error, task)
-        place = {"Location": f"/tasks/{task}/{resource.path}/{job_id(message)}"}
+        place = {"Location": f"/tasks/{task}/{resource.path}/{dap.job_id(message)}"}
         return Response(answer.body, media_type=resource.told, headers=place)
 
     def _count_analyst(self, service: AnyService, request: Request) -> None:
@@ -157,27 +142,29 @@ class ServerFront(TaskFront[AnyService]):
 
     def _of_draft(self, task: str, request: Request, kind: str) -> AnyService:
         """The service of the task that is so named in the draft, for a message of a kind."""
-        service = self._services.get(named_by(task))
+        service = self._services.get(dap.named_by(task))
         if service is None:
-            raise Unrecognized
+            raise dap.Unrecognized
         if request.headers.get("content-type", "").replace(" ", "").lower() != kind:
             raise ProtocolAborted("message", f"one of {kind} is needed", 415)
         return service
 
     async def _uploads(self, task: str, request: Request) -> Response:
         try:
-            service = self._of_draft(task, request, UPLOAD)
+            service = self._of_draft(task, request, dap.UPLOAD)
             owner = await _owner_of(service, request)
             message = await body_of(request, LARGEST_BATCH)
             answer = await told_soon(service.uploaded(owner, message))
         except ProtocolAborted as error:
             return problem(error, task)
-        return Response(answer.body, media_type=ERRORS) if answer.body else Response()
+        return Response(answer.body, media_type=dap.ERRORS) if answer.body else Response()
 
     async def configs(self, request: Request) -> Response:
         """Respond to anybody with the keys to which clients of the DAP draft seal."""
         service = next(iter(self._services.values()))
-        return Response(service.keys.configs(), media_type=CONFIGS, headers={"Cache-Control": f"max-age={CACHED}"})
+        return Response(
+            service.keys.configs(), media_type=dap.CONFIGS, headers={"Cache-Control": f"max-age={dap.CACHED}"}
+        )
 
     async def enrol(self, task: str, request: Request) -> Response:
         """Enrol the token of an owner, who shows its invitation."""
@@ -217,17 +204,17 @@ def problem(error: ProtocolAborted, task: str) -> Response:
     """The response of the DAP draft to a request that is refused: details of a problem (RFC 9457)."""
     kind = next((name for each, name in _PROBLEMS.items() if isinstance(error, each)), None)
     facts = {
-        "type": "about:blank" if kind is None else URN + kind,
+        "type": "about:blank" if kind is None else dap.URN + kind,
         "status": error.status,
         "detail": str(error),
         "error": str(error),
     }
-    return JSONResponse({**facts, "taskid": task}, error.status, media_type=PROBLEM)
+    return JSONResponse({**facts, "taskid": task}, error.status, media_type=dap.PROBLEM)
 
 
 _PROBLEMS = {
-    Malformed: "invalidMessage", Unrecognized: "unrecognizedTask", Unsupported: "unsupportedExtension",
-    Mismatched: "batchMismatch",
+    dap.Malformed: "invalidMessage", dap.Unrecognized: "unrecognizedTask", dap.Unsupported: "unsupportedExtension",
+    dap.Mismatched: "batchMismatch",
 }  # fmt: skip
 
 
@@ -251,7 +238,6 @@ def sessions_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], N
 
 
 def _other(service: AnyService) -> bytes:
-    """The certificate of the other server."""
     return PEM_cert_to_DER_cert(service.task.servers[1 - service.party].certificate)
 
 
@@ -301,7 +287,7 @@ class Aggregator:
             for task, own in zip(self.tasks, identities, strict=True)
         }
         for service in made.values():
-            service.keys = Keys.of(own.sealing for own in identities)
+            service.keys = dap.Keys.of(own.sealing for own in identities)
         return made
 
     def _identities(self) -> list[Identity]:

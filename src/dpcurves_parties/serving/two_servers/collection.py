@@ -38,23 +38,6 @@ from ..workers import Here, Workers
 from . import report_set
 from .dap import Keys
 from .kinds import VERSION, Askable, Asked, SharedTask, Sharing, require_set
-from .report_set import (
-    MOST_BITS,
-    OTHER,
-    OVERHEAD,
-    ClosingMessage,
-    ReportSet,
-    ReportShare,
-    Rising,
-    Unlisted,
-    bits_for,
-    common,
-    opened,
-    packed,
-    place_of,
-)  # fmt: skip
-from .report_set import unpacked as unpacked_listings
-from .report_set import unpacked_batch as unpacked
 from .store import Decision, Frozen, Offer, Standing, Store, Stored, TaskState
 
 SIZE = 32
@@ -194,8 +177,8 @@ class Closing:
     def _decide(self) -> None:
         attempt = secrets.token_hex(16)
         self.store.attempt(self.task, attempt)
-        bits = bits_for(self.store.standing(self.task).reports)
-        theirs = ClosingMessage.from_bytes(
+        bits = report_set.bits_for(self.store.standing(self.task).reports)
+        theirs = report_set.ClosingMessage.from_bytes(
             self.post("prepare", json.dumps({"attempt": attempt, "bits": bits}).encode())
         )
         if theirs.summary.bits != bits:
@@ -204,7 +187,7 @@ class Closing:
         while True:  # reports come meanwhile: each time, parts are listed that were not before, so this ends
             try:
                 self.store.decide(self.task, partial(self._agreed, theirs, listed), attempt)
-            except Unlisted as error:
+            except report_set.Unlisted as error:
                 for start in range(0, len(error.parts), PARTS_AT_ONCE):
                     listed |= self._listed_there(bits, error.parts[start : start + PARTS_AT_ONCE])
             else:
@@ -213,22 +196,22 @@ class Closing:
     def _listed_there(self, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
         """Listings of these parts of the reports of server 1."""
         message = json.dumps({"bits": bits, "parts": list(parts)}).encode()
-        listed = unpacked_listings(self.post("listed", message))
+        listed = report_set.unpacked(self.post("listed", message))
         if listed.keys() != set(parts):
             raise ProtocolAborted("peer", f"its answer {UNLIKE}", 502)
         return listed
 
     def _tell(self, standing: Standing) -> None:
         """Tell server 1 what was decided; then again, with listings of the parts in which it has other reports."""
-        bits = bits_for(standing.reports)
+        bits = report_set.bits_for(standing.reports)
         summary, listed = self.store.summary(self.task, bits), dict[int, bytes]()
         for _ in range(2):
-            told = ClosingMessage(standing.set, standing.commitments or NOBODY, summary, listed).to_bytes()
+            told = report_set.ClosingMessage(standing.set, standing.commitments or NOBODY, summary, listed).to_bytes()
             parts = _parts_in(self.post("commit", told), bits)
             if not parts:
                 return
             listed = self.store.listed(self.task, bits, parts)
-        raise ProtocolAborted("reports", OTHER, AGAIN)
+        raise ProtocolAborted("reports", report_set.OTHER, AGAIN)
 
     def outcome(self, message: bytes) -> bytes:
         """Outcome of an attempt for which server 1 is frozen. An attempt that is not running is given up now.
@@ -250,13 +233,15 @@ class Closing:
         finally:
             self._leading.release()
 
-    def _agreed(self, theirs: ClosingMessage, listed: Mapping[int, bytes], ours: Rising, stored: int) -> Decision:
+    def _agreed(
+        self, theirs: report_set.ClosingMessage, listed: Mapping[int, bytes], ours: report_set.Rising, stored: int
+    ) -> Decision:
         first, second = theirs.commitments
         if first not in (None, self.commitment):
             raise lost(DECIDES)
-        agreed = common(self.task, ours, stored, theirs.summary, listed)
+        agreed = report_set.common(self.task, ours, stored, theirs.summary, listed)
         if theirs.set not in (None, agreed.name):
-            raise ProtocolAborted("reports", OTHER, AGAIN)
+            raise ProtocolAborted("reports", report_set.OTHER, AGAIN)
         if not agreed.reports:
             raise ProtocolAborted("reports", "none has reached both servers", AGAIN)
         return Decision(agreed, (self.commitment, str(second)))
@@ -275,7 +260,7 @@ class Closing:
         standing = self.store.freeze(self.task, str(asked["attempt"]))
         self.require_kept(standing)
         commitments = standing.commitments or (None, self.commitment)
-        return ClosingMessage(standing.set, commitments, self.store.summary(self.task, bits), {}).to_bytes()
+        return report_set.ClosingMessage(standing.set, commitments, self.store.summary(self.task, bits), {}).to_bytes()
 
     def listed(self, message: bytes) -> bytes:
         """List some parts of the reports that are here.
@@ -285,7 +270,7 @@ class Closing:
         """
         self._require_party(FOLLOWS)
         bits = _bits_in(facts_of(message, "peer", bits=int))
-        return packed(self.store.listed(self.task, bits, _parts_in(message, bits)[:PARTS_AT_ONCE]))
+        return report_set.packed(self.store.listed(self.task, bits, _parts_in(message, bits)[:PARTS_AT_ONCE]))
 
     def commit(self, message: bytes) -> bytes:
         """Write down what server 0 has decided; or say in which parts the reports here differ, to be told once more.
@@ -294,21 +279,21 @@ class Closing:
             ProtocolAborted: this is server 0, or has lost its key or reports that count, or wrote down something else.
         """
         self._require_party(FOLLOWS)
-        told = ClosingMessage.from_bytes(message)
+        told = report_set.ClosingMessage.from_bytes(message)
         first, second = told.commitments
         if second != self.commitment:
             raise lost(FOLLOWS)
         commitments = str(first), second
         try:
             self.store.decide(self.task, lambda *ours: Decision(self._found(told, *ours), commitments))
-        except Unlisted as error:
+        except report_set.Unlisted as error:
             return json.dumps({"parts": error.parts}).encode()
         return b'{"parts": []}'
 
-    def _found(self, told: ClosingMessage, ours: Rising, stored: int) -> ReportSet:
-        agreed = common(self.task, ours, stored, told.summary, told.listed)
+    def _found(self, told: report_set.ClosingMessage, ours: report_set.Rising, stored: int) -> report_set.ReportSet:
+        agreed = report_set.common(self.task, ours, stored, told.summary, told.listed)
         if agreed.name != told.set:
-            raise ProtocolAborted("reports", OTHER, AGAIN)
+            raise ProtocolAborted("reports", report_set.OTHER, AGAIN)
         return agreed
 
     def reopen(self) -> None:
@@ -333,7 +318,7 @@ PARTS_AT_ONCE = 2**12
 
 def _bits_in(asked: Mapping[str, Any]) -> int:
     bits = int(asked["bits"])
-    if not 0 <= bits <= MOST_BITS:
+    if not 0 <= bits <= report_set.MOST_BITS:
         raise ProtocolAborted("peer", f"its answer {UNLIKE}", 502)
     return bits
 
@@ -544,7 +529,9 @@ class Collection(ABC, Generic[Of]):
             return _kept(offer, await loop.run_in_executor(None, self._added, offer))
 
     def _offer(self, owner: int, message: bytes) -> Offer:
-        batch = unpacked(message, self.task.hash, self.party, self.encoding.size_of(self.party) + OVERHEAD)
+        batch = report_set.unpacked_batch(
+            message, self.task.hash, self.party, self.encoding.size_of(self.party) + report_set.OVERHEAD
+        )
         stored = [self._opened(number, report, batch.contribution) for number, report in enumerate(batch.reports)]
         try:
             self.encoding.require(self.party, [report.share for report in stored])
@@ -560,9 +547,9 @@ class Collection(ABC, Generic[Of]):
             self.closing.reopen()
             return added()
 
-    def _opened(self, number: int, report: ReportShare, contribution: bytes) -> Stored:
-        place = place_of(self.task.hash, self.party, contribution, report.id)
-        share = opened(report.sealed, self.identity.sealing, place)
+    def _opened(self, number: int, report: report_set.ReportShare, contribution: bytes) -> Stored:
+        place = report_set.place_of(self.task.hash, self.party, contribution, report.id)
+        share = report_set.opened(report.sealed, self.identity.sealing, place)
         if share is None or len(share) != self.encoding.size_of(self.party):
             raise ProtocolAborted("reports", f"report {number} of the batch was changed, or sealed to another server")
         digest = report_set.digest_of(share[: self.encoding.public_size])
@@ -697,5 +684,4 @@ class Collection(ABC, Generic[Of]):
 
 
 def _kept(offer: Offer, new: int) -> bytes:
-    """Response to an owner whose batch is on disk."""
     return json.dumps({"new": new, "known": len(offer.reports) - new}).encode()

@@ -380,9 +380,6 @@ def told_of(message: bytes, order: Sequence[bytes]) -> list[Told]:
     return found
 
 
-# Collection jobs: an analyst is the collector, and gets what both servers' halves of an answer are otherwise sealed in.
-
-
 @dataclass(frozen=True, slots=True)
 class Collecting:
     """`CollectionJobReq` of an analyst: all reports of a task, once it is closed.

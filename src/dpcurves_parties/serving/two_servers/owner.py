@@ -187,9 +187,6 @@ def require_task(ticket: Ticket, task: SharedTask) -> None:
         raise ProtocolAborted("ticket", "it is of another task")
 
 
-# The file beside a ticket, of what servers agreed on when they closed a task: those who ask hold them to it later.
-
-
 CLOSED_TASK = "closed task"
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import Column, Connection, Table, delete, func, insert, select, 
 
 from dpcurves.ledger.chain import alone
 
-from ..database import ServerDatabase, keys, number, numbered, octets, texts
+from ..database import ServerDatabase, keys, number, numbered, octets, reads, texts, writes
 from ..group_commit import GroupCommit
 from ..messages import ProtocolAborted
 from .report_set import EACH, MOST_REPORTS, Earlier, Listing, ReportSet, Rising, Summary, beginning, parts_of, runs
@@ -180,15 +180,12 @@ class Store:
         self._uploads = GroupCommit(self._add_all, weight, MOST_REPORTS, self._database.rest)
         self._added, self._analyzed_at = 0, FIRST_ANALYZED
 
-    def begin(self, task: str) -> None:
+    @writes
+    def begin(self, connection: Connection, task: str) -> None:
         """Create the row of a task, if it is new."""
-
-        def work(connection: Connection) -> None:
-            alone(connection, task)
-            if connection.execute(select(TASKS.c.task).where(TASKS.c.task == task)).first() is None:
-                connection.execute(insert(TASKS), {"task": task, "state": TaskState.OPEN.value, "reports": 0})
-
-        self._database.write(work)
+        alone(connection, task)
+        if connection.execute(select(TASKS.c.task).where(TASKS.c.task == task)).first() is None:
+            connection.execute(insert(TASKS), {"task": task, "state": TaskState.OPEN.value, "reports": 0})
 
     def standing(self, task: str) -> Standing:
         """Current state of the task."""
@@ -246,78 +243,64 @@ class Store:
         """State of the task, and all reports stored at that moment, read consistently."""
         return self._database.read(lambda connection: (standing_of(connection, task), _listing(connection, task)))
 
-    def attempt(self, task: str, attempt: str) -> None:
+    @writes
+    def attempt(self, connection: Connection, task: str, attempt: str) -> None:
         """Record an attempt to close the task. Reports are taken as before.
 
         Raises:
             ProtocolAborted: there are none.
         """
+        lock(connection, task)
+        if not standing_of(connection, task).reports:
+            raise ProtocolAborted("reports", "there is none yet; a task is closed once owners have sent theirs", 409)
+        write_of(connection, task, attempt=attempt)
 
-        def work(connection: Connection) -> None:
-            lock(connection, task)
-            if not standing_of(connection, task).reports:
-                raise ProtocolAborted(
-                    "reports", "there is none yet; a task is closed once owners have sent theirs", 409
-                )
-            write_of(connection, task, attempt=attempt)
-
-        self._database.write(work)
-
-    def give_up(self, task: str, attempt: str) -> TaskState:
+    @writes
+    def give_up(self, connection: Connection, task: str, attempt: str) -> TaskState:
         """Cancel an attempt to close the task, unless it has ended in a decision; return the task's state."""
+        lock(connection, task)
+        standing = standing_of(connection, task)
+        if standing.attempt == attempt:
+            write_of(connection, task, attempt=None)
+        return standing.state
 
-        def work(connection: Connection) -> TaskState:
-            lock(connection, task)
-            standing = standing_of(connection, task)
-            if standing.attempt == attempt:
-                write_of(connection, task, attempt=None)
-            return standing.state
-
-        return self._database.write(work)
-
-    def freeze(self, task: str, attempt: str) -> Standing:
+    @writes
+    def freeze(self, connection: Connection, task: str, attempt: str) -> Standing:
         """Take no reports as long as this attempt to close lasts, unless the task is closed."""
-
-        def work(connection: Connection) -> Standing:
-            lock(connection, task)
-            standing = standing_of(connection, task)
-            if standing.state is not TaskState.CLOSED:
-                write_of(connection, task, state=TaskState.FROZEN.value, attempt=attempt)
-            return standing
-
-        return self._database.write(work)
+        lock(connection, task)
+        standing = standing_of(connection, task)
+        if standing.state is not TaskState.CLOSED:
+            write_of(connection, task, state=TaskState.FROZEN.value, attempt=attempt)
+        return standing
 
     def summary(self, task: str, bits: int) -> Summary:
         """Hashes of parts of all reports stored at a moment, parted by so many bits of their ids."""
         return self._database.read(lambda connection: Summary.of(task, _rising(connection, task), bits))
 
-    def listed(self, task: str, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
+    @reads
+    def listed(self, connection: Connection, task: str, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
         """Listings of some parts of the reports stored, by the numbers of the parts: ids and digests, ids rising."""
+        found = dict.fromkeys(parts, b"")
+        for first, last in runs(parts):
+            few = min(AT_ONCE, 2 * EACH * (last - first + 1))
+            for part, some in parts_of(_rising(connection, task, beginning(first, bits), few), bits):
+                if part > last:
+                    break
+                found[part] = b"".join(map(b"".join, some))
+        return found
 
-        def work(connection: Connection) -> dict[int, bytes]:
-            found = dict.fromkeys(parts, b"")
-            for first, last in runs(parts):
-                few = min(AT_ONCE, 2 * EACH * (last - first + 1))
-                for part, some in parts_of(_rising(connection, task, beginning(first, bits), few), bits):
-                    if part > last:
-                        break
-                    found[part] = b"".join(map(b"".join, some))
-            return found
-
-        return self._database.read(work)
-
-    def thaw(self, task: str, attempt: str | None) -> None:
+    @writes
+    def thaw(self, connection: Connection, task: str, attempt: str | None) -> None:
         """Take reports again, if it was for this attempt that none were taken."""
+        lock(connection, task)
+        standing = standing_of(connection, task)
+        if (standing.state, standing.attempt) == (TaskState.FROZEN, attempt):
+            write_of(connection, task, state=TaskState.OPEN.value, attempt=None)
 
-        def work(connection: Connection) -> None:
-            lock(connection, task)
-            standing = standing_of(connection, task)
-            if (standing.state, standing.attempt) == (TaskState.FROZEN, attempt):
-                write_of(connection, task, state=TaskState.OPEN.value, attempt=None)
-
-        self._database.write(work)
-
-    def decide(self, task: str, decide: Callable[[Rising, int], Decision], attempt: str | None = None) -> None:
+    @writes
+    def decide(
+        self, connection: Connection, task: str, decide: Callable[[Rising, int], Decision], attempt: str | None = None
+    ) -> None:
         """Write down what is decided of the reports that are here, once, and forget the others.
 
         Args:
@@ -328,38 +311,31 @@ class Store:
         Raises:
             ProtocolAborted: something else was decided before, or the attempt was given up.
         """
+        lock(connection, task)
+        standing = standing_of(connection, task)
+        if attempt not in (None, standing.attempt):
+            raise ProtocolAborted("task", "this attempt to close it was given up; close it again", 409)
+        (name, reports, gone), commitments = decide(partial(_rising, connection, task), standing.reports)
+        if standing.state is TaskState.CLOSED and (standing.set, standing.commitments) != (name, commitments):
+            raise ProtocolAborted("reports", "another set of them, or other noise, was agreed on before", 409)
+        if gone:
+            others = REPORTS.c.task == task, REPORTS.c.id == sql.bindparam("gone")
+            connection.execute(delete(REPORTS).where(*others), [{"gone": one} for one in gone])
+        facts = {"set": name, "reports": reports, "commitments": " ".join(commitments)}
+        write_of(connection, task, state=TaskState.CLOSED.value, attempt=None, **facts)
 
-        def work(connection: Connection) -> None:
-            lock(connection, task)
-            standing = standing_of(connection, task)
-            if attempt not in (None, standing.attempt):
-                raise ProtocolAborted("task", "this attempt to close it was given up; close it again", 409)
-            (name, reports, gone), commitments = decide(partial(_rising, connection, task), standing.reports)
-            if standing.state is TaskState.CLOSED and (standing.set, standing.commitments) != (name, commitments):
-                raise ProtocolAborted("reports", "another set of them, or other noise, was agreed on before", 409)
-            if gone:
-                others = REPORTS.c.task == task, REPORTS.c.id == sql.bindparam("gone")
-                connection.execute(delete(REPORTS).where(*others), [{"gone": one} for one in gone])
-            facts = {"set": name, "reports": reports, "commitments": " ".join(commitments)}
-            write_of(connection, task, state=TaskState.CLOSED.value, attempt=None, **facts)
-
-        self._database.write(work)
-
-    def settle(self, task: str, bits: bytes) -> bytes:
+    @writes
+    def settle(self, connection: Connection, task: str, bits: bytes) -> bytes:
         """Write down which reports have failed the check, a bit for each, unless that was done before; what stands.
 
         Raises:
             ProtocolAborted: what was written before was damaged.
         """
-
-        def work(connection: Connection) -> bytes:
-            lock(connection, task)
-            before = _marks(connection, task, len(bits))
-            if before is None:
-                write_of(connection, task, dropped=bits + _hash_of_marks(task, bits))
-            return bits if before is None else before
-
-        return self._database.write(work)
+        lock(connection, task)
+        before = _marks(connection, task, len(bits))
+        if before is None:
+            write_of(connection, task, dropped=bits + _hash_of_marks(task, bits))
+        return bits if before is None else before
 
     def settled(self, task: str, size: int) -> bytes | None:
         """Marks of the reports that have failed, of so many bytes; None: they were not checked yet.
@@ -369,41 +345,35 @@ class Store:
         """
         return self._database.read(lambda connection: _marks(connection, task, size))
 
-    def enrol(self, task: str, owner: int, token: str) -> None:
+    @writes
+    def enrol(self, connection: Connection, task: str, owner: int, token: str) -> None:
         """Write down the hash of a token that an owner made itself, once. The operation is idempotent.
 
         Raises:
             ProtocolAborted: another one was enrolled before, or this one by another owner.
         """
-
-        def work(connection: Connection) -> None:
-            lock(connection, task)
-            either = (ENROLLED.c.owner == owner) | (ENROLLED.c.token == token)
-            found = select(ENROLLED.c.owner, ENROLLED.c.token).where(ENROLLED.c.task == task, either)
-            rows = {(int(row.owner), str(row.token)) for row in connection.execute(found)}
-            if rows - {(owner, token)}:
-                raise ProtocolAborted("ticket", USED, 409)
-            if not rows:
-                connection.execute(insert(ENROLLED), {"task": task, "owner": owner, "token": token})
-
-        self._database.write(work)
+        lock(connection, task)
+        either = (ENROLLED.c.owner == owner) | (ENROLLED.c.token == token)
+        found = select(ENROLLED.c.owner, ENROLLED.c.token).where(ENROLLED.c.task == task, either)
+        rows = {(int(row.owner), str(row.token)) for row in connection.execute(found)}
+        if rows - {(owner, token)}:
+            raise ProtocolAborted("ticket", USED, 409)
+        if not rows:
+            connection.execute(insert(ENROLLED), {"task": task, "owner": owner, "token": token})
 
     def enrolled(self, task: str, token: str) -> int | None:
         """The owner who enrolled the token of this hash; None: nobody did."""
         found = select(ENROLLED.c.owner).where(ENROLLED.c.task == task, ENROLLED.c.token == token)
         return self._database.read(lambda connection: connection.execute(found).scalar())
 
-    def bind(self, task: str, told: str) -> str:
+    @writes
+    def bind(self, connection: Connection, task: str, told: str) -> str:
         """Write down the hash of the noise that the other server told, unless it told one before; what stands."""
-
-        def work(connection: Connection) -> str:
-            lock(connection, task)
-            before = connection.execute(select(BOUND.c.bound).where(BOUND.c.task == task)).scalar()
-            if before is None:
-                connection.execute(insert(BOUND), {"task": task, "bound": told})
-            return told if before is None else str(before)
-
-        return self._database.write(work)
+        lock(connection, task)
+        before = connection.execute(select(BOUND.c.bound).where(BOUND.c.task == task)).scalar()
+        if before is None:
+            connection.execute(insert(BOUND), {"task": task, "bound": told})
+        return told if before is None else str(before)
 
     def parts(self, task: str, size: int) -> Iterator[Sequence[tuple[bytes, KeptShare]]]:
         """SECRET: all shares of a closed task with their ids, in the order of these, so many at a time."""
@@ -412,15 +382,12 @@ class Store:
             yield [(row.id, KeptShare(row.share, row.whole)) for row in found]
             last = found[-1].id
 
-    def shares(self, task: str) -> dict[bytes, KeptShare]:
+    @reads
+    def shares(self, connection: Connection, task: str) -> dict[bytes, KeptShare]:
         """SECRET: all shares, by id."""
-
-        def work(connection: Connection) -> dict[bytes, KeptShare]:
-            columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
-            rows = connection.execute(select(*columns).where(REPORTS.c.task == task))
-            return {row.id: KeptShare(row.share, row.whole) for row in rows}
-
-        return self._database.read(work)
+        columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
+        rows = connection.execute(select(*columns).where(REPORTS.c.task == task))
+        return {row.id: KeptShare(row.share, row.whole) for row in rows}
 
 
 # What is asked of uploads: put together once, for that takes longer than to be asked.
