@@ -102,7 +102,7 @@ LOOKS_ALONE = 3
 """Number of looks where nothing else is asked for, each with the same part of the loss."""
 HEAPS, HEAPED = 4.0, 0.03
 """Deviations of the noise, and part of the records, that round numbers hold together if values are heaped on such."""
-BESIDE, STANDS_OUT_THERE, WITH_IT = 5, 2.0, 2
+REACH, SEEN_THERE, WITH_IT = 5, 2.0, 2
 """Intervals on each side of one that clearly holds records, in which a count of so many deviations of its noise is
 taken for records, too (elsewhere of `FAINT`); and so many that are not counted together with empty ones beyond."""
 TOLD, NEAR, SPACED, OFF, DECADES_TRIED = 4.0, 3, 1.6, 0.05, 4
@@ -250,7 +250,7 @@ class Looks:
         """
         splits = self.splits(total)
         clear, expected = (each[splits.layout.single][1:-1] for each in (splits.clear(DOUBT), splits.counts))
-        seen = self.counts > np.where(within_reach(clear > 0, BESIDE), STANDS_OUT_THERE, FAINT) * self.noise
+        seen = self.counts > np.where(within_reach(clear > 0, REACH), SEEN_THERE, FAINT) * self.noise
         return np.where(seen, np.maximum(np.maximum(clear, expected), self.counts - self.noise), clear)
 
     def expected(self, total: int | None) -> FloatArray:
