@@ -360,7 +360,7 @@ def are_multiples(
 ) -> bool:
     """Tell whether nearly all records between multiples of the step, each counted by itself, are such multiples.
 
-    Of a density, some values of which are heaped on round numbers, `step_of` alone would tell a step that others lack.
+    `step_of` alone would tell a step of a density, too, some values of which are heaped on round numbers.
     Arguments are those of `step_of`; `clearly` asks for most records, and for little noise.
 
     Formal guarantees: a pure function of released counts.
@@ -553,9 +553,9 @@ def _counted(
 
     Args:
         looked: All looks, on their own cells.
-        turns: The same, on the chosen cells.
+        turns: These looks, on the chosen cells.
         likely: The number of records that each cell of the looks seems to hold.
-        setting: The setting.
+        setting: Loss and adjacency.
         step: The number of whose multiples values are; 0: of none.
         glanced: Whether atoms were looked for.
     """
