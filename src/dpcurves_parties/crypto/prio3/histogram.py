@@ -113,7 +113,7 @@ class Prio3Histogram:
     ... )
     >>> first.accepted(second.messages).tolist()
     [True, True]
-    >>> [sum(both) % MODULUS for both in zip(first.sums(), second.sums())]
+    >>> [sum(both) % field.MODULUS for both in zip(first.sums(), second.sums())]
     [0, 1, 0, 1, 0]
     """
 
