@@ -10,6 +10,8 @@ Parts (``--parts``), each printed as a table of Markdown:
   mechanism under the same delta.
 - *weights*: errors and intervals, and errors for the population beside those of the exact weighted estimate.
 - *bands*: how often bands without a range held.
+- *sets*: rank errors over so many sets of records (``--releases``), one release of each, beside those on a grid that is
+  laid for each set, of the kind that fits the first one best.
 
 Seven quantiles of each law, mean absolute error in rank (records), under add-remove. Columns:
 
@@ -350,6 +352,45 @@ def ranks(kept: Kept, given: argparse.Namespace) -> None:
         keep(kept, given)
 
 
+def over_sets(case: tuple[int, float, str], given: argparse.Namespace) -> dict[str, float]:
+    """Mean rank errors over sets of records of a law, without a range and on grids of a kind, and their ratio."""
+    records, epsilon, name = case
+    warnings.simplefilter("ignore")
+    seeds = range(given.seed, given.seed + given.releases)
+    drawn = [LAWS[name](np.random.default_rng([seed, list(LAWS).index(name)]), records) for seed in seeds]
+    laid = [list(grids(name, values)) for values in drawn]
+
+    def on(number: int, kind: int, more: int) -> float:
+        values = drawn[number]
+        return float(rank_errors(values, on_grid(values, laid[number][kind], epsilon, seeds[number] + more)).mean())
+
+    kind = min(range(len(laid[0])), key=lambda each: sum(on(0, each, more) for more in (1000, 2000, 3000)))
+    own = [rank_errors(v, without_range(v, epsilon, seed)[0]).mean() for v, seed in zip(drawn, seeds, strict=True)]
+    best = np.array([on(number, kind, 0) for number in range(given.releases)])
+    ratio = np.mean(own) / best.mean()
+    parts = [standard_error(np.array(each)) / np.mean(each) for each in (own, best)]
+    return {
+        "own": float(np.mean(own)),
+        "best": float(best.mean()),
+        "ratio": float(ratio),
+        "se": float(ratio * np.hypot(*parts)),
+    }
+
+
+def sets(given: argparse.Namespace) -> None:
+    """Rank errors over sets of records."""
+    ratios = []
+    for (records, epsilon, name), found in measured(
+        over_sets, list(product(given.records, given.epsilon, given.laws)), given
+    ):
+        ratios.append(found["ratio"])
+        told = "without a range {own:.2f}, on grids {best:.2f}, ratio {ratio:.2f} (se {se:.2f})".format(**found)
+        print(f"{records:,} records, epsilon {epsilon:g}, {name}: {told}", flush=True)
+    print(
+        f"median ratio {np.median(ratios):.2f}; {np.sum(np.array(ratios) <= MARK)} of {len(ratios)} are at most {MARK}"
+    )
+
+
 def bands(records: int, epsilon: float, releases: int) -> None:
     print(f"\nbands at 0.9 of {records:,} records, epsilon {epsilon:g}: how many of {releases} held, and mean width")
     for number, (name, law) in enumerate(KINDS.items()):
@@ -551,7 +592,7 @@ def written(page: str, kept: Kept) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--parts", nargs="+", choices=[*PARTS, "bands"], default=list(PARTS))
+    parser.add_argument("--parts", nargs="+", choices=[*PARTS, "bands", "sets"], default=list(PARTS))
     parser.add_argument("--records", type=int, nargs="+", default=[1000, 10_000, 100_000])
     parser.add_argument("--units", type=int, nargs="+", default=[1000])
     parser.add_argument("--logs", nargs="+", choices=list(unknown_units.LAWS), default=list(unknown_units.LAWS))
@@ -571,6 +612,8 @@ def main() -> None:
         if part == "bands":
             for records, epsilon in product(given.records, given.epsilon):
                 bands(records, epsilon, given.releases)
+        elif part == "sets":
+            sets(given)
         else:
             PARTS[part](kept, given)
             print(f"\n{TABLES[part](kept[part])}\n")
