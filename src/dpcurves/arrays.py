@@ -71,3 +71,14 @@ def _keep_apart(code: Any) -> None:
     pattern = getattr(files, "_data_name_pattern", None)
     if files is not None and isinstance(pattern, str):
         files._data_name = lambda number: pattern.format(number=secrets.randbits(63))
+
+
+def multiples_of(step: float, numbers: NDArray[Any]) -> FloatArray:
+    """So many times a step of one digit each, as doubles nearest to these decimals; of the shape of `numbers`.
+
+    >>> multiples_of(0.1, np.array([3.0, -7.0])).tolist()
+    [0.3, -0.7]
+    """
+    digit, power = f"{step:.0e}".split("e")
+    found = [float(f"{int(number) * int(digit)}e{power}") for number in numbers.ravel().tolist()]
+    return np.array(found).reshape(numbers.shape)

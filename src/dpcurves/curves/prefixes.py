@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import Refused, chance, make_whole, several, whole
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, multiples_of
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Axis, Categories, Grid, Outside
 from ..estimation import ConvolvedEstimate, JointEstimate, shrunken_estimate, together
@@ -123,13 +123,10 @@ class PrefixShares:
         ends = self.grid.edge(np.flatnonzero(self.measured))
         place = np.searchsorted(ends, values, side="right")
         low, high = (np.concatenate([[-inf], ends, [inf]])[place + more] for more in (0, 1))
-        digit, power = f"{self.step:.0e}".split("e")
         whole_steps = np.floor(values / self.step + NEARLY)
         known = np.abs(whole_steps) < MOST_STEPS  # neither infinite, nor larger than multiples are told apart
-        first, second = (
-            np.reshape([float(f"{int(step) * int(digit)}e{power}") for step in steps.ravel()], values.shape)
-            for steps in (np.where(known, whole_steps, 0.0), np.where(known, whole_steps + 1, 0.0))
-        )
+        steps = np.where(known, whole_steps, 0.0)
+        first, second = multiples_of(self.step, steps), multiples_of(self.step, steps + 1)
         found = np.where(first >= low, first, np.where(second < high, second, values))
         return np.where(known, found, values)
 

@@ -249,7 +249,7 @@ def number_in_text(file: CsvFile) -> str:
 
 
 ZONE = "[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?"
-"""How far the time of a zone is ahead of universal time: hours, or hours and minutes."""
+"""Offset of a zone from universal time: hours, or hours and minutes."""
 LOCAL = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,6}})?)?)?"
 ISO = f"{LOCAL.removesuffix(')?')}(Z|{ZONE})?)?"
 US_PER_MINUTE = 60_000_000

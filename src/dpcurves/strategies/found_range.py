@@ -35,12 +35,11 @@ from enum import Enum, auto
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor, inf, log, log10, nextafter, sqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, multiples_of
 from ..conversation import ALL, Anywhere, Counted, Evidence, Range, Release, Setting, Step, Strategy, UnsupportedQuery
 from ..data import Grid, Outside, TypedAxis
 from ..estimation import (
@@ -375,8 +374,9 @@ def are_multiples(
     known = np.abs(edges[:-1]) < step * 2.0**53
     first = np.flatnonzero(known & (edges[1:] == np.nextafter(edges[:-1], inf)))
     first = first[are_whole(edges[first], step)]
-    then = np.searchsorted(edges, multiples_of(step, np.rint(edges[first] / step) + 1))
-    one = edges[np.minimum(then, len(edges) - 1)] == multiples_of(step, np.rint(edges[first] / step) + 1)
+    next_one = multiples_of(step, np.rint(edges[first] / step) + 1)
+    then = np.searchsorted(edges, next_one)
+    one = edges[np.minimum(then, len(edges) - 1)] == next_one
     first, then = first[one], then[one]
     seen, off = float((below[then] - below[first]).sum()), float((below[then] - below[first + 1]).sum())
     unsure = noise * sqrt((then - first - 1).sum())
@@ -581,8 +581,8 @@ def _counted(
     else:
         last = last_refinement(splits, noise, several, least)
     turns = yield from turns.asked(_or_all(last, turns.slots), turns.left)
-    found = Counted(turns.releases, turns.looks.turns, looks.grid, looks=len(looks.turns), by_turns=True)
-    return replace(found, step=step)
+    read = turns.looks.turns
+    return Counted(turns.releases, read, looks.grid, looks=len(looks.turns), by_turns=True, step=step)
 
 
 def _or_all(tilings: Tilings, slots: int) -> Tilings:
@@ -693,16 +693,6 @@ def multiples_between(low: float, high: float, cells: float, step: float) -> lis
         return [edge for edge in found if low < edge < high]
     inner = np.array(round_between(low, high, cells))
     return list(inner[are_whole(inner, step)].tolist())
-
-
-def multiples_of(step: float, numbers: NDArray[Any]) -> FloatArray:
-    """So many times a step of one digit each, as doubles nearest to these decimals.
-
-    >>> multiples_of(0.1, np.array([3.0, -7.0])).tolist()
-    [0.3, -0.7]
-    """
-    digit, power = f"{step:.0e}".split("e")
-    return np.array([float(f"{int(number) * int(digit)}e{power}") for number in numbers.tolist()])
 
 
 def are_whole(numbers: FloatArray, step: float) -> NDArray[np.bool_]:

@@ -263,6 +263,12 @@ def last_refinement(
 
     With Gaussian noise the coarser tilings are those with the least mean variance of a prefix of intervals: four or
     five with the finest one, where many intervals are counted. What more of them cost grows faster with Laplace noise.
+
+    Args:
+        splits: What is known before.
+        alone: The noise of a count in the turn, if it had one tiling.
+        several: The nodes that may be split, (nodes,); None: all.
+        least: The number of records that each node is taken to hold at least, (nodes,); None: 0.
     """
     layout = splits.layout
     leaves, fewest = _leaves(splits, alone, SPANNED[alone.family], several, least)
