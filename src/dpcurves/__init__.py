@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .data import Texts as Texts
     from .data import Unlisted as Unlisted
     from .data import Values as Values
+    from .display import curve_schema as curve_schema
     from .forecasts import Forecast as Forecast
     from .forecasts import forecast as forecast
     from .ledger import Account as Account
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "conversation": ("UnsupportedQuery",),
     "data": ("Categories", "CsvFile", "Grid", "Hashed", "Outside", "Texts", "Unlisted", "Values"),
+    "display": ("curve_schema",),
     "models": ("Ranged", "Residual", "Scorecard", "Trees", "predictor_from_json"),
     "forecasts": ("Forecast", "forecast"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),

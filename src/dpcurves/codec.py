@@ -1,4 +1,4 @@
-"""Codec of dataclasses: plain objects of JSON, made from fields and their types, and read back.
+"""Codec of dataclasses: plain objects of JSON, made from fields and their types, read back, and their JSON Schema.
 
 Our own, as stored forms are frozen: fields have other names in JSON, or lie in the object around them. msgspec renames
 fields of its own structs alone, and cattrs would need a hook for each of these.
@@ -6,13 +6,15 @@ fields of its own structs alone, and cattrs would need a hook for each of these.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache
-from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from inspect import cleandoc
+from types import MappingProxyType, NoneType, UnionType
+from typing import Annotated, Any, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -20,6 +22,11 @@ Kind = TypeVar("Kind")
 PLAIN = frozenset({bool, int, float, str, NoneType})
 INSIDE = ""
 """The name in ``FIELDS`` of a field whose own fields stand beside the others."""
+Rule: TypeAlias = Mapping[str, Any]
+"""A schema in the words of JSON Schema, draft 2020-12."""
+Count: TypeAlias = Annotated[int, ("minimum", 1)]
+Natural: TypeAlias = Annotated[int, ("minimum", 0)]
+INTEGERS = {"type": "array", "items": {"type": "integer"}}
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,8 @@ class Codec:
     Attributes:
         writers: For types that are no dataclasses, as fields are annotated with them: makes plain objects of a value.
         readers: Makes the value of plain objects again.
+        rules: The schema of what is written. A rule of a field alone stands in its type, as of `Count`.
+        defined: The schemas of dataclasses that others refer to, by their names.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -43,14 +52,20 @@ class Codec:
     {'of': 5, 'part': '1/3'}
     >>> STORED.made(Share, {"part": "1/3"})
     Share(part=Fraction(1, 3), whole=1)
+    >>> (rule := STORED.rule_of_fields(Share))["required"], rule["properties"]["of"]
+    (['part'], {'type': 'integer'})
     """
 
     writers: dict[Any, Callable[[Any], Any]]
     readers: dict[Any, Callable[[Any], Any]]
+    rules: dict[Any, Rule] = field(default_factory=dict)
+    defined: dict[str, Rule] = field(default_factory=dict)
 
-    def add(self, kind: Any, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> None:
-        """Take in a type from a room above."""
-        self.writers[kind], self.readers[kind] = write, read
+    def add(
+        self, kind: Any, write: Callable[[Any], Any], read: Callable[[Any], Any], rule: Rule = MappingProxyType({})
+    ) -> None:
+        """Take in a type from a room above; where no rule is given, all forms fit its schema."""
+        self.writers[kind], self.readers[kind], self.rules[kind] = write, read, rule
 
     def write(self, value: Any, hint: Any = None) -> Any:
         """The plain objects of a value, by its own type, or by that of the field that holds it."""
@@ -66,11 +81,11 @@ class Codec:
     def written(self, thing: Any, but: Collection[str] = ()) -> dict[str, Any]:
         """The fields of a dataclass as plain objects, but for some."""
         found: dict[str, Any] = {}
-        for name, (field, hint) in _parts(cast(Any, type(thing))).items():
-            value = getattr(thing, field.name)
+        for name, (part, hint) in _parts(cast(Any, type(thing))).items():
+            value = getattr(thing, part.name)
             if name == INSIDE:
                 found |= self.written(value)
-            elif name not in but and (field.default is MISSING or value != field.default):
+            elif name not in but and (part.default is MISSING or value != part.default):
                 found[name] = self.write(value, hint)
         return found
 
@@ -80,6 +95,8 @@ class Codec:
         Raises:
             LookupError, TypeError, ValueError: they are of no such value.
         """
+        if get_origin(hint) is Annotated:
+            hint = get_args(hint)[0]
         if hint in self.readers:
             return self.readers[hint](stored)
         kinds = get_args(hint)
@@ -99,16 +116,70 @@ class Codec:
         Raises:
             LookupError, TypeError, ValueError: a field without a default is missing, or one is of another form.
         """
-        for name, (field, hint) in _parts(cast(Any, kind)).items():
-            if field.name not in given and (name in stored or name == INSIDE or field.default is MISSING):
-                given[field.name] = self.read(hint, stored if name == INSIDE else stored[name])
+        for name, (part, hint) in _parts(cast(Any, kind)).items():
+            if part.name not in given and (name in stored or name == INSIDE or part.default is MISSING):
+                given[part.name] = self.read(hint, stored if name == INSIDE else stored[name])
         return kind(**given)
+
+    def rule(self, hint: Any) -> Rule:
+        """The schema of what `write` makes of values of a type; the docstring of a dataclass describes its fields.
+
+        A name that JSON has beside those of fields is not forbidden: older and newer versions may write more.
+        """
+        origin, kinds = get_origin(hint), get_args(hint)
+        if hint in self.rules:
+            rule = self.rules[hint]
+        elif origin is Annotated:
+            rule = {**self.rule(kinds[0]), **dict(kinds[1:])}
+        elif origin in {Union, UnionType}:
+            (held,) = (self.rule(each) for each in kinds if each is not NoneType)
+            rule = {"if": {"type": "null"}, "else": held}
+            if "$ref" not in held:
+                rule = {**held, "type": [held["type"], "null"]}
+        elif origin is tuple:
+            rule = {"type": "array", "items": self.rule(kinds[0])}
+        elif origin is Mapping:
+            rule = {"type": "object", "additionalProperties": self.rule(kinds[1])}
+        else:
+            rule = {"enum": [each.value for each in hint]} if issubclass(hint, Enum) else self._referred(hint)
+        return rule
+
+    def _referred(self, kind: type[Any]) -> Rule:
+        """A reference to the rule of a dataclass, which stands in `defined` from now on."""
+        name = kind.__name__.lower()
+        if name not in self.defined:
+            self.defined[name] = self.rule_of_fields(kind)
+        return {"$ref": f"#/$defs/{name}"}
+
+    def rule_of_fields(self, kind: type[Any]) -> Rule:
+        """The schema of what `written` makes of objects of a dataclass."""
+        parts, told = _parts(cast(Any, kind)), told_of(kind)
+        own = {name: each for name, each in parts.items() if name != INSIDE}
+        rule: dict[str, Any] = {"description": told[""]} if "" in told else {}
+        rule |= {
+            "type": "object",
+            "required": [name for name, (field, _) in own.items() if field.default is MISSING],
+            "properties": {
+                name: {**({"description": told[field.name]} if field.name in told else {}), **self.rule(hint)}
+                for name, (field, hint) in own.items()
+            },
+        }
+        return rule | ({"allOf": [self.rule(parts[INSIDE][1])]} if INSIDE in parts else {})
+
+
+def told_of(kind: type[Any]) -> dict[str, str]:
+    """What the docstring of a class says of it, under ``""``, and of its attributes, by their names."""
+    head, _, rest = cleandoc(vars(kind).get("__doc__") or "").partition("\nAttributes:\n")
+    head = re.split(r"\n(?:Raises:|>>> )", head)[0]
+    found = re.findall(r"^    ([\w, ]+): (.*(?:\n {5,}.*)*)", rest.partition("\n\n")[0], re.MULTILINE)
+    found = [(name, text) for names, text in found for name in names.split(", ")]
+    return {name: re.sub(r"\s+", " ", text.replace("`", "")).strip() for name, text in [("", head), *found] if text}
 
 
 @cache
 def _parts(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
     """The fields of a class and their types, by their names in JSON."""
-    hints, known = get_type_hints(kind), {each.name: each for each in fields(kind) if each.init}
+    hints, known = get_type_hints(kind, include_extras=True), {each.name: each for each in fields(kind) if each.init}
     names: Mapping[str, str] = getattr(kind, "FIELDS", None) or {name: name for name in known}
     return {name: (known[field], hints[field]) for name, field in names.items()}
 
@@ -116,5 +187,9 @@ def _parts(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
 STORED = Codec(
     writers={Fraction: str, bytes: bytes.hex, np.integer: int, Enum: lambda member: member.value},
     readers={each: each for each in (bool, int, float, str, Fraction)} | {bytes: bytes.fromhex},
-)
+    rules={
+        bool: {"type": "boolean"}, int: {"type": "integer"}, float: {"type": "number"}, str: {"type": "string"},
+        Fraction: {"type": "string", "pattern": "^-?[0-9]+(/[1-9][0-9]*)?$"}, bytes: {"type": "string"},
+    },
+)  # fmt: skip
 """The forms of what is stored: exact numbers as texts, octets as hexadecimal digits."""

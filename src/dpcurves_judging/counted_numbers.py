@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
@@ -96,6 +97,7 @@ class CountedNumbers(Covered):
 
     COVERS = EACH
     IN_SHORT = "{names.size} numbers"
+    FORMS = MappingProxyType({"numbers": {"description": "Each number by its name.", **display.BY_NAME}})
     LABEL: ClassVar[str] = ""
     BOTH_WAYS: ClassVar[bool] = False
     """Tells whether intervals for these records, too, take the outer ends of the basic and the percentile interval."""

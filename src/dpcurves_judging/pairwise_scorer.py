@@ -8,10 +8,12 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations_with_replacement
 from math import sqrt
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpcurves import display
 from dpcurves.arguments import Refused, require_kind, several, whole
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import Cells, Evidence, Needs, Setting, Single, needed
@@ -117,6 +119,7 @@ class PairwiseScorer(CountedNumbers):
     TITLE = "Pairwise scorer of {question.label}"
     IN_SHORT = "held-out AUC {auc:.3f}"
     LABEL = "area under the ROC curve"
+    FORMS = MappingProxyType({**CountedNumbers.FORMS, "coefficients": display.BY_NAME})
 
     @property
     def auc(self) -> float:

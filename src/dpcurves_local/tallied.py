@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray, IntArray
-from dpcurves.codec import STORED
+from dpcurves.codec import STORED, Natural, Rule
 from dpcurves.laws.interval_sums import IntervalSums, Tier
 from dpcurves.laws.law import VALUES_AT_ONCE, Family, Noise, NoisySums, Part, over
 from dpcurves.queries.query import Places, laid_out
@@ -41,7 +41,7 @@ class Responses:
     """
 
     starts: Places
-    reports: int
+    reports: Natural
     randomiser: str
     own: Fraction
     other: Fraction
@@ -262,11 +262,12 @@ class Tallied(NoisySums):
     """
 
     KEY: ClassVar[str] = "tallied"
+    FIELDS: ClassVar[Mapping[str, str]] = {KEY: "levels", "whole": "whole", "about_all": "about_all"}
     is_nested = True  # once they are debiased
 
     rows: int
     cells: int
-    levels: tuple[Responses, ...]
+    levels: Annotated[tuple[Responses, ...], ("minItems", 1)]
     whole: bool = True
     shares: tuple[float, ...] | None = None
     about_all: bool = False
@@ -484,6 +485,11 @@ class Tallied(NoisySums):
     def _own_json(self) -> dict[str, Any]:
         told = {"tallied": STORED.write(self.levels), "whole": self.whole}
         return {**told, "about_all": True} if self.about_all else told
+
+    @classmethod
+    def rule(cls) -> Rule:
+        rule = super(Tallied, cls).rule()
+        return {**rule, "required": [*rule["required"], "whole"]}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from types import MappingProxyType
 from typing import Any, Unpack
 
 import numpy as np
@@ -81,6 +82,10 @@ class CompetingRisks(Covered):
     KIND = "competing-risks"
     TITLE = "Competing risks over {label}"
     IN_SHORT = "{label}, {words}"
+    ARRAYS = ("x", "at_risk")
+    FORMS = MappingProxyType(
+        {each: {"type": "object", "additionalProperties": display.NUMBERS} for each in ("incidence", "hazard")}
+    )
     COVERS = "band"
 
     causes: tuple[Category, ...]
@@ -269,7 +274,7 @@ class CompetingRisks(Covered):
     def _arrays(self) -> Mapping[str, object]:
         named = {"incidence": self.incidence, "hazard": self.hazard}
         rows = {name: dict(zip(map(str, self.causes), found, strict=True)) for name, found in named.items()}
-        return {"x": self.x, "at_risk": self.at_risk, **rows}
+        return {**super()._arrays(), **rows}
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         ax, before, size = how["ax"], "" if how["name"] is None else f"{how['name']}, ", len(self.x)

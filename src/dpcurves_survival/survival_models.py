@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -130,6 +131,7 @@ class SurvivalModel(Covered):
     COVERS = EACH
     IN_SHORT = "AUC {auc.value:.3f} at {horizon:g}"
     COLUMNS = ("lower", "predicted", "observed", "records")
+    FORMS = MappingProxyType(dict.fromkeys(("auc", "brier"), display.NUMBER))
     SIZE = display.SQUARE
 
     times: Grid

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -49,6 +50,20 @@ def test_the_schema_is_a_valid_schema() -> None:
 def test_a_whole_document_passes_both() -> None:
     VALIDATOR.validate(DOCUMENT)
     check_document(DOCUMENT)
+
+
+def test_what_was_released_of_each_kind_passes_both_and_each_number_is_described() -> None:
+    kept = Path(__file__).parents[1] / "released" / "0.1.0" / "curves.jsonl"
+    documents = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+    for document in documents:
+        VALIDATOR.validate(document)
+        check_document(document)
+    defined = curve_schema()["$defs"]
+    kinds = {document["kind"] for document in documents}
+    assert kinds <= set(defined)
+    assert len(kinds) > 35
+    parts = {(kind, name): part for kind in kinds for name, part in defined[kind]["properties"].items()}
+    assert [key for key, part in parts.items() if not part.get("description") and key != ("curves", "curves")] == []
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

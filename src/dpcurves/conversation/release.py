@@ -9,12 +9,13 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache
 from hashlib import sha256
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
 from ..arguments import Named, Refused
 from ..arrays import FloatArray
+from ..codec import Count
 from ..laws import IntervalSums, Law, Noise, NoisySums, PathSums, Tier, law_from_json, read_in_cells
 from ..ledger import Allotment
 from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
@@ -417,21 +418,21 @@ class PrivacyStatement:
         version: The version of this package that read the curve; empty: one that did not say so.
     """
 
-    epsilon: float | None
-    rho: float
+    epsilon: Annotated[float | None, ("minimum", 0)]
+    rho: Annotated[float, ("minimum", 0)]
     adjacency: str
     unit: str
-    rows_per_unit: int
-    units: int | None
+    rows_per_unit: Count
+    units: Count | None
     trust: str
     mechanism: str
     seeded: bool
     grant: str
     model: str = ""
     notes: tuple[str, ...] = ()
-    delta: float = 0.0
-    source: str = ""
-    version: str = ""
+    delta: Annotated[float, ("exclusiveMinimum", 0), ("exclusiveMaximum", 1)] = 0.0
+    source: Annotated[str, ("minLength", 1)] = ""
+    version: Annotated[str, ("minLength", 1)] = ""
 
     @classmethod
     def of(

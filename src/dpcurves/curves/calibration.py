@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
+from types import MappingProxyType
 from typing import Any, Unpack
 
 import numpy as np
@@ -182,6 +183,14 @@ class HosmerLemeshow(CoveredGroups):
     TITLE = "Hosmer-Lemeshow test"
     IN_SHORT = "p-value {p_value:.3g}, {count.size} groups"
     SUMMARY = (("statistic", "{statistic!n}"), ("p-value, for the population", "{p_value:.2g}"))
+    ARRAYS = ("statistic", "p_value")
+    ROW = ("lower", "upper", "count", "positives", "expected")
+    FORMS = MappingProxyType({
+        "groups": {
+            "description": "A row for each group: bounds, records, positives, expected positives.",
+            "type": "array", "items": {**display.BY_NAME, "required": list(ROW)},
+        }
+    })  # fmt: skip
     ENDS = ("observed_lower", "observed_upper")
 
     statistic: float
@@ -208,9 +217,8 @@ class HosmerLemeshow(CoveredGroups):
     @property
     def rows(self) -> list[dict[str, float]]:
         """A row for each group: bounds, records, positives, expected positives."""
-        names = ("lower", "upper", "count", "positives", "expected")
         columns = (self.edges[:-1], self.edges[1:], self.count, self.observed, self.expected)
-        return [dict(zip(names, row, strict=True)) for row in np.column_stack(columns).tolist()]
+        return [dict(zip(self.ROW, row, strict=True)) for row in np.column_stack(columns).tolist()]
 
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None

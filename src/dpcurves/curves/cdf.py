@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import index
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, SupportsIndex, Unpack, overload
 
 import numpy as np
@@ -67,6 +68,7 @@ class Bins(Covered):
     IN_SHORT = "{label}, {share.size} bins"
     SUMMARY = (("bins", "{share.size!n}"),)
     ARRAYS = ("x", "share")
+    FORMS = MappingProxyType({"x": display.EDGES})
 
     x: FloatArray
     share: FloatArray

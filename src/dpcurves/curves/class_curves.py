@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .. import display
 from ..arguments import chance
 from ..arrays import FloatArray
+from ..codec import INTEGERS
 from ..data import Outside
 from ..display.scores import draw_precision_recall
 from ..inference import Band, interval, mean_intervals, sampling_generator
@@ -282,6 +283,7 @@ class Confusion(TableReading):
     TITLE = "Confusion matrix at {threshold:g}"
     IN_SHORT = "threshold {threshold:g}, accuracy {rates[accuracy]:.3f}"
     ARRAYS = ("threshold", "matrix", "rates")
+    FORMS = MappingProxyType({"matrix": display.ROWS})
     COVERS = EACH
 
     threshold: float
@@ -408,6 +410,7 @@ class ScoreCalibration(TableReading):
     TITLE = "Calibration curve"
     IN_SHORT = "{count.size} groups"
     ARRAYS = ("prob_pred", "prob_true", "count", "starts")
+    FORMS = MappingProxyType({"starts": INTEGERS})
     COVERS = EACH
 
     prob_pred: FloatArray

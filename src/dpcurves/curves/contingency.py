@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Unpack
 
 import numpy as np
@@ -59,6 +60,8 @@ class Contingency(Covered):
     TITLE = "{rows.column} by {columns.column}"
     IN_SHORT = "{rows.column} by {columns.column}, p-value {p_value:.2g}"
     SUMMARY = (("chi-squared", "{statistic!n}"), ("p-value, for the population", "{p_value:.2g}"))
+    ARRAYS = ("count", "statistic", "p_value")
+    FORMS = MappingProxyType({"count": display.ROWS})
 
     count: FloatArray
     unbiased: FloatArray
@@ -244,9 +247,6 @@ class Contingency(Covered):
             "count": self.count.ravel(),
             "row_share": self.row_shares.ravel(), "column_share": self.column_shares.ravel(),
         }  # fmt: skip
-
-    def _arrays(self) -> dict[str, object]:
-        return {"count": self.count.tolist(), "statistic": self.statistic, "p_value": self.p_value}
 
     def _question(self) -> dict[str, object]:
         parts = {"row_axis": self.rows, "column_axis": self.columns}

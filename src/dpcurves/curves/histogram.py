@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
+from types import MappingProxyType
 from typing import Any, Unpack
 
 import numpy as np
@@ -60,6 +61,7 @@ class Histogram(Covered):
     IN_SHORT = "{label}, {count.size} cells"
     SUMMARY = (("cells", "{count.size!n}"), ("standard error of the noise of one cell", "{error!n} records"))
     ARRAYS = ("x", "count")
+    FORMS = MappingProxyType({"x": display.EDGES})
 
     x: FloatArray
     count: FloatArray
@@ -232,6 +234,7 @@ class Histogram2D(Released):
     TITLE = "{labels[0]} and {labels[1]}"
     IN_SHORT = "{labels[0]}, {labels[1]}, {count.shape[0]} x {count.shape[1]} cells"
     ARRAYS = ("x_edges", "y_edges", "count", "outside")
+    FORMS = MappingProxyType({"x_edges": display.NUMBERS, "y_edges": display.NUMBERS, "count": display.ROWS})
 
     x_edges: FloatArray
     y_edges: FloatArray

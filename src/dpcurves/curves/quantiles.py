@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -41,6 +42,12 @@ class Quantiles(Covered):
     KIND = "quantiles"
     TITLE = "Quantiles of {curve.label}"
     IN_SHORT = "{curve.label}, {p.size} quantiles"
+    FORMS = MappingProxyType({
+        "p": display.COLUMN, "x": display.COLUMN,
+        "cell_lower": {"description": "Where the cell of each quantile begins; null: it has no end.", **display.COLUMN},
+        "cell_upper": {"description": "Where it ends; null: it has no end.", **display.COLUMN},
+    })  # fmt: skip
+    MAY_LACK = ("cell_lower", "cell_upper")  # earlier versions did not write these
     WEIGHTED: ClassVar[bool] = False
     CURVE: ClassVar[type[CDF]] = CDF
 

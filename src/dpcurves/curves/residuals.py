@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, isnan, nan, sqrt
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -163,6 +164,9 @@ class ResidualPlot(Released):
     TITLE = "Residual plot"
     IN_SHORT = "{points.shape[0]} synthetic points"
     ARRAYS = ("x_edges", "y_edges", "density", "points", "outside")
+    FORMS = MappingProxyType(
+        dict.fromkeys(("x_edges", "y_edges"), display.NUMBERS) | dict.fromkeys(("density", "points"), display.ROWS)
+    )
     SUMMARY = (
         ("synthetic points", "{points.shape[0]!n}"), ("the bounds cover", "{covers}"),
         ("records beyond the bounds", "about {outside:.1%}"), ("records not shown", "about {unseen:.1%}"),

@@ -9,11 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
-from importlib import import_module
-from importlib.metadata import entry_points
-from inspect import isabstract
+from inspect import cleandoc, isabstract
 from math import inf, sqrt
 from pathlib import Path
 from string import Formatter
@@ -26,10 +24,11 @@ from numpy.typing import ArrayLike, NDArray
 from .. import display
 from ..arguments import Refused, chance, shown
 from ..arrays import FloatArray
+from ..codec import Rule, told_of
 from ..conversation import Evidence, PrivacyStatement, Release
 from ..data import Categories, Grid, Outside
 from ..display import POPULATION, RECORDS, Shade, covering, numeral
-from ..fields import packages
+from ..fields import load_results
 from ..inference.simulation import noise_of, public_generator
 from ..summaries.two_classes import LEAST_MASS
 
@@ -373,8 +372,6 @@ def _levels_inside() -> int:
 
 
 Made = TypeVar("Made")
-GROUP = "dpcurves.results"
-"""Entry points of other packages: the kind of a result, and its class."""
 
 
 class Result:
@@ -402,6 +399,27 @@ class Result:
         return ()
 
 
+OF_KIND = {
+    "FloatArray": display.COLUMN, "IntArray": display.COLUMN, "float": display.NUMBER, "int": display.NUMBER,
+    "str": display.TEXT, "dict[str, float]": display.BY_NAME,
+}  # fmt: skip
+"""Rules in JSON Schema of attributes, by their types."""
+
+
+def _attribute(kind: type[Any], name: str) -> tuple[str, str]:
+    """The type of an attribute, and the first paragraph of what is said of it."""
+    typed, told = "", ""
+    for base in kind.__mro__:
+        found = vars(base).get(name)
+        getter = getattr(found, "fget", None) or getattr(found, "func", None)
+        typed = typed or vars(base).get("__annotations__", {}).get(name, "")
+        told = told or told_of(base).get(name, "")
+        if getter is not None:
+            told = told or cleandoc(getter.__doc__ or "").partition("\n\n")[0].replace("`", "")
+            return getter.__annotations__["return"], told
+    return typed, told
+
+
 class _Words(Formatter):
     """Formats whose fields are attributes of a result; ``!n`` writes a number as `numeral` does."""
 
@@ -424,13 +442,15 @@ class Released(Result, ABC):
     """Base of results: from the class attributes below it derives the line, summary, data frame, JSON and plot.
 
     Attributes:
-        KIND: The name of its form in the published schema: a file in ``display/kinds``, or in ``kinds`` of a field.
+        KIND: The name of its form in the published schema, which is made of `COLUMNS` or `ARRAYS`, and `FORMS`.
         SIZE: How large the picture of its HTML summary is, in inches.
         TITLE: The title of the HTML summary: a format, as all texts here, whose fields are attributes of the result.
         IN_SHORT: The middle of its one line: the column, and numbers of cells, points or records.
         SUMMARY: The rows of the HTML summary.
         COLUMNS: The attributes that are columns of the data frame.
         ARRAYS: The attributes that its form in JSON has; empty: the columns.
+        FORMS: Their rules in JSON Schema, where they are no numbers and no arrays of one length; and more of its form.
+        MAY_LACK: Those that are not always written.
         ADDS: True if results of disjoint records add up: see `ByCategory.over`.
         MEASURED: The columns of counts or sums that may be suppressed; the first is the one that intervals are of.
         MARK: A fact of the question that tells its documents from others of its kind; empty: there are none.
@@ -448,6 +468,8 @@ class Released(Result, ABC):
     SUMMARY: ClassVar[tuple[tuple[str, str], ...]] = ()
     COLUMNS: ClassVar[tuple[str, ...]] = ()
     ARRAYS: ClassVar[tuple[str, ...]] = ()
+    FORMS: ClassVar[Mapping[str, Rule]] = MappingProxyType({})
+    MAY_LACK: ClassVar[tuple[str, ...]] = ()
     ADDS: ClassVar[bool] = False
     MEASURED: ClassVar[tuple[str, ...]] = ()
     MARK: ClassVar[str] = ""
@@ -456,6 +478,21 @@ class Released(Result, ABC):
 
         @property
         def evidence(self) -> Any: ...
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if vars(cls).get("KIND", display.SEVERAL) != display.SEVERAL:
+            display.FORMS[cls.KIND] = cache(cls.form)
+
+    @classmethod
+    def form(cls) -> Rule:
+        """The JSON Schema of its numbers, described as in docstrings."""
+        found = {}
+        for name in dict.fromkeys((*(cls.ARRAYS or cls.COLUMNS), *cls.FORMS)):
+            kind, told = _attribute(cls, name)
+            found[name] = {"description": told, **(cls.FORMS.get(name) or OF_KIND[kind])}
+        required = [name for name in found if name not in cls.MAY_LACK]
+        return {"description": told_of(cls).get("", ""), "required": required, "properties": found}
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, style: str | None = None) -> Axes:
         """Draw the result. Spends nothing, however often it is called. A new figure has a title.
@@ -842,7 +879,7 @@ class Covered(Remembering, Released):
 class Joined(Covered):
     """A result that is made of other results, each with its own releases: its JSON contains theirs unchanged."""
 
-    KIND: ClassVar[str] = "curves"
+    KIND: ClassVar[str] = display.SEVERAL
 
     @abstractmethod
     def _members(self) -> Mapping[str, Any]:
@@ -880,24 +917,12 @@ def kind_of(stored: Mapping[str, Any]) -> type[Any]:
         ValueError: there is none.
     """
     name = stored["kind"]
-    _load(str(name))
+    load_results(str(name))
     kinds = [each for each in _kinds(Released) if getattr(each, "KIND", None) == name and not isabstract(each)]
     found = [each for each in kinds if each.wrote(stored)]
     if not found:
         raise Refused("curve.kind", f"no result is of the kind {str(name)[:40]!r}")
     return sorted(found, key=lambda each: len(each.__mro__))[-1]
-
-
-def _load(kind: str) -> None:
-    """Import the class that a kind is named after; results that are written together may be of any kind: all."""
-    word, found = kind.replace("-", ""), False
-    for room in (import_module(str(__package__)), *packages()):
-        for name in room.__all__:
-            if name[:1].isupper() and (kind == Joined.KIND or name.lower() == word):
-                found = getattr(room, name) is not None
-    if not found:
-        for each in entry_points(group=GROUP, name=kind):
-            each.load()
 
 
 def _kinds(base: type[Any]) -> Iterator[type[Any]]:

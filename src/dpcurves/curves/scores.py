@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from math import log
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
@@ -128,6 +129,8 @@ class Scores(TableReading):
 
     KIND = "scores"
     TITLE = "Scores of two classes"
+    ARRAYS = ("thresholds", "true_positives", "false_positives")
+    FORMS = MappingProxyType({"readings": display.BY_NAME})
     COVERS = EACH
 
     thresholds: FloatArray
@@ -248,11 +251,7 @@ class Scores(TableReading):
         return {"reading": [each.key for each in self.readings], "value": [self.value(each) for each in self.readings]}
 
     def _arrays(self) -> dict[str, object]:
-        return {
-            "thresholds": self.thresholds, "true_positives": self.true_positives,
-            "false_positives": self.false_positives,
-            "readings": {each.key: self.value(each) for each in self.readings},
-        }  # fmt: skip
+        return {**super()._arrays(), "readings": {each.key: self.value(each) for each in self.readings}}
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"AUC {self.value(Reading.AUC):.3f}", f"{self.table.grid.cells} cells")

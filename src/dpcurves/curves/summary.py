@@ -62,6 +62,8 @@ class Summary(Covered):
     KIND = "summary"
     ADDS = True
     MEASURED = ("value",)
+    ARRAYS: ClassVar[tuple[str, ...]] = ("count", "sum", "mean", "variance")
+    MAY_LACK: ClassVar[tuple[str, ...]] = ("sum", "mean", "variance")
     TITLE = "Summary of {label}"
     COVERS = EACH
     COUNTED: ClassVar[str] = "records"

@@ -61,6 +61,7 @@ class WeightedSummary(Summary):
     """
 
     KIND = "weighted-summary"
+    ARRAYS, MAY_LACK = ("count", "sum", "mean"), ()
     TITLE = "Weighted summary of {label}"
     COUNTED, KIND_OF_NUMBER = "sum of weights of records", "weighted "
 

@@ -24,6 +24,15 @@ from .columns import (
     draw_quantiles,
 )
 from .curve_json import (
+    BY_NAME,
+    COLUMN,
+    EDGES,
+    FORMS,
+    NUMBER,
+    NUMBERS,
+    ROWS,
+    SEVERAL,
+    TEXT,
     Opened,
     bundle,
     check_document,
@@ -71,9 +80,9 @@ from .text import (
 )
 
 __all__ = [
-    "INTRODUCTION",
-    "LANDSCAPE", "MOST_LABELLED", "MOST_TOGETHER", "POPULATION", "PRINTED", "RECORDS", "SEEDED", "SQUARE",
-    "SUPPRESSED", "BalanceReport", "ChargeRow", "CrossedShade", "DrawnArea", "Opened", "RefusalRow", "Region",
+    "BY_NAME", "COLUMN", "EDGES", "FORMS", "INTRODUCTION", "LANDSCAPE", "MOST_LABELLED", "MOST_TOGETHER", "NUMBER",
+    "NUMBERS", "POPULATION", "PRINTED", "RECORDS", "ROWS", "SEEDED", "SEVERAL", "SQUARE", "SUPPRESSED", "TEXT",
+    "BalanceReport", "ChargeRow", "CrossedShade", "DrawnArea", "Opened", "RefusalRow", "Region",
     "Shade", "Spender", "account_summary", "allowance_table", "area_rows", "bundle", "check_document", "columns_of",
     "covering", "csv_text", "curve_schema", "curve_table", "draw_bars", "draw_binned_residuals", "draw_bounds",
     "draw_calibration", "draw_cdf", "draw_cdf_of_values", "draw_confusion", "draw_contingency", "draw_curves",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from math import isfinite
 from typing import Any, NoReturn, cast
@@ -17,13 +16,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import Refused, WrongKind
+from ..codec import STORED, Rule
 from ..conversation import MISSING_RULE, Evidence, PrivacyStatement
-from ..fields import packages
+from ..fields import load_results
+from ..laws.law import rule_of, rules
+from ..privacy import Neighbours
 from .numerals import lettering
 
 # The published schema of curves, and a reader that holds documents to it.
 #
-# It knows the words of JSON Schema 2020-12 that our schema uses, and tells the first fault in one line.
+# Forms of kinds are made from the classes of results, those of releases from the classes of laws, and only what a
+# document names is imported. The reader is our own: jsonschema looks at each number of an array, and fastjsonschema
+# reads drafts up to 7. It knows the words of JSON Schema 2020-12 that our schema uses, and tells the first fault.
 
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -33,58 +37,136 @@ TYPES: dict[str, tuple[type, ...]] = {
 NAMES = {dict: "an object", list: "a list", str: "a string", int: "an integer", float: "a number",
          bool: "true or false", type(None): "null"}  # fmt: skip
 
-Rule = Mapping[str, Any]
 Fault = tuple[str, str]
 """The place of a fault, and the rule that is broken there."""
 
 
+SCHEMA = 1
 SEVERAL = "curves"
 LONGER = "x-longer"
 """The word of a property that tells by how much its array is longer than the shortest one of the curve."""
+TEXT: Rule = {"type": "string"}
+TEXTS: Rule = {"type": "array", "items": TEXT}
+NUMBER: Rule = {"type": ["number", "null"]}
+NUMBERS: Rule = {"type": "array", "items": NUMBER}
+COLUMN: Rule = {**NUMBERS, LONGER: 0}
+EDGES: Rule = {**NUMBERS, LONGER: 1}
+ROWS: Rule = {"type": "array", "items": NUMBERS}
+BY_NAME: Rule = {"type": "object", "additionalProperties": NUMBER}
+FORMS: dict[str, Callable[[], Rule]] = {}
+"""The forms of kinds of curves; a result adds its own where its class is defined."""
 
 
-@cache
-def curve_schema() -> Rule:
-    """The JSON Schema (draft 2020-12) of all curves: what they share, and a file for each kind and for some laws.
+def curve_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of all curves: what they share, the form of each kind, and that of each law.
+
+    It is made from the classes that write them, and is for programs in other languages: `read` holds to it by itself.
+
+    Returns:
+        Plain objects, for `json.dumps`. Definitions are called as the kind of a curve is, or the key of a law.
 
     >>> curve_schema()["$id"], "cdf" in curve_schema()["$defs"]
     ('urn:dpcurves:curve:1', True)
     """
-    here = files(__package__)
-    rule, single, laws = _read(here / "curve.schema.json"), _forms("kinds"), _forms("releases")
-    last = rule["$defs"]["release"]
-    while "else" in last["else"]:
-        last = last["else"]
-    for law in laws:  # each is told by the field that it is named after
-        last["else"] = {"if": {"required": [law]}, "then": {"$ref": f"#/$defs/{law}"}, "else": last["else"]}
-    of_kind = [
-        {"if": {"properties": {"kind": {"const": kind}}}, "then": {"$ref": f"#/$defs/{kind}"}}
-        for kind in (*single, SEVERAL)
-    ]
-    rule["$defs"] |= laws | single
-    for part, kinds in ((rule, [*single, SEVERAL]), (rule["$defs"]["curve"], list(single))):
-        part["properties"]["kind"] = {"enum": kinds}
-        part["allOf"] = of_kind[: len(kinds)]
-    return rule
+    shared, laws, kinds = dict(_shared()), rules(), _kinds()
+    release: Rule = _reference(next(iter(laws)))
+    for key in reversed(laws):  # a release is of the first law whose key it has
+        release = {"if": {"required": [key]}, "then": _reference(key), "else": release}
+    shared["release"] = {"type": "object", **release}
+    for name, among in ((ANY, [*kinds, SEVERAL]), (SINGLE, [*kinds])):
+        told = [{"if": {"required": ["kind"], "properties": {"kind": {"const": kind}}}, "then": _reference(kind)}
+                for kind in among]  # fmt: skip
+        shared[name] = {"properties": {"kind": {"enum": among}}, "allOf": told}
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:dpcurves:curve:1"}
+    return deepcopy({**head, **shared.pop(DOCUMENT), "$defs": {**shared, **STORED.defined, **laws, **kinds}})
+
+
+DOCUMENT, ANY, SINGLE = "document", "kind of a document", "kind of a curve"
+
+
+def _reference(name: str) -> Rule:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+@cache
+def _shared() -> dict[str, Rule]:
+    """What the forms of all kinds share, by its names among the definitions of the schema."""
+    privacy = STORED.rule_of_fields(PrivacyStatement)
+    facts = {**privacy["properties"], "missing_rule": {"description": "What became of missing values.", **TEXT}}
+    notes = facts.pop("notes")
+    facts["adjacency"] = {**facts["adjacency"], "enum": [each.value for each in Neighbours]}
+    facts["unit"] = {**facts["unit"], "type": ["string", "null"]}
+    question = {
+        "label": TEXT, "score": TEXT, "by": {**TEXTS, "type": ["string", "array"]}, "labels": TEXTS, "columns": TEXTS,
+        "outside": {"enum": ["CLAMPED", "APART"]}, "edges": {"type": "array", "items": {"type": "number"}},
+    }  # fmt: skip
+    shared = {"schema": {"const": SCHEMA}, "privacy": _reference("privacy"), "evidence": _reference("evidence")}
+    return {
+        DOCUMENT: {
+            "title": "A differentially private curve",
+            "description": "What was read from noisy counts, what it cost, and the counts themselves, so that errors "
+            "can be worked out again. No number stands for infinity or for 'not a number': they are null.",
+            "type": "object", "required": ["kind", "schema", "privacy", "evidence"],
+            "properties": {**shared, "notes": notes},
+            "allOf": [_reference(ANY)],
+        },
+        "privacy": {
+            **privacy, "required": [*privacy["required"], "missing_rule", "model"], "properties": facts,
+            "if": {"properties": {"adjacency": {"const": Neighbours.REPLACE_ONE.value}}},
+            "then": {"properties": {"units": {"type": "integer"}}},
+            "else": {"properties": {"units": {"type": "null"}}},
+        },
+        "evidence": {
+            "description": "The question, and what was released for it.",
+            "type": "object", "required": ["question", "releases"],
+            "properties": {
+                "question": {"type": "object", "properties": question},
+                "releases": {"type": "array", "items": _reference("release")},
+            },
+        },
+        "curve": {
+            "description": "A curve in another document: privacy and evidence are those of the whole if it has none.",
+            "type": "object", "required": ["kind"], "properties": shared, "allOf": [_reference(SINGLE)],
+        },
+        SEVERAL: {
+            "description": "Curves by their names, as those of categories.", "required": [SEVERAL],
+            "properties": {SEVERAL: {"type": "object", "additionalProperties": _reference("curve")}},
+        },
+    }  # fmt: skip
+
+
+def _kinds() -> dict[str, Rule]:
+    load_results(SEVERAL)
+    return {kind: FORMS[kind]() for kind in sorted(FORMS)}
+
+
+def _form(kind: str) -> Rule | None:
+    """The form of a kind; None: there is none of this name."""
+    if kind == SEVERAL:
+        return _shared()[SEVERAL]
+    if kind not in FORMS:
+        load_results(kind)
+    return FORMS[kind]() if kind in FORMS else None
+
+
+def _referred(name: str, value: Any) -> Rule:
+    """The definition of this name as far as it is about `value`: other kinds and laws are not even made."""
+    if name not in {"release", ANY, SINGLE}:
+        return STORED.defined.get(name) or _shared()[name]
+    given: Mapping[str, Any] = value if isinstance(value, dict) else {}
+    if name == "release":
+        return {"type": "object", "allOf": [rule_of(given)]}
+    if "kind" not in given:
+        return {}
+    kind, also = given["kind"], [SEVERAL] if name == ANY else []
+    form = _form(kind) if isinstance(kind, str) and (kind != SEVERAL or also) else None
+    return form or {"properties": {"kind": {"enum": [*_kinds(), *also]}}}
 
 
 def longer(kind: str) -> Mapping[str, int]:
     """By how much arrays of one kind of curve are longer than the shortest of them."""
-    parts = curve_schema()["$defs"].get(kind, {}).get("properties", {})
+    parts = (_form(kind) or {}).get("properties", {})
     return {name: part[LONGER] for name, part in parts.items() if LONGER in part}
-
-
-def _forms(folder: str) -> dict[str, Any]:
-    """The forms in a folder: of the core, and of fields in packages beside it."""
-    folders = (files(package) / folder for package in (__package__, *(each.__name__ for each in packages())))
-    found = (place for each in folders if each.is_dir() for place in each.iterdir())
-    places = sorted(found, key=lambda place: place.name)
-    return {place.name.removesuffix(".json"): _read(place) for place in places}
-
-
-def _read(place: Traversable) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
-    return read
 
 
 def check_document(document: object) -> None:
@@ -93,7 +175,7 @@ def check_document(document: object) -> None:
     Raises:
         ValueError: the first fault, with its place.
     """
-    for fault in faults(document, curve_schema(), "curve"):
+    for fault in faults(document, _reference(DOCUMENT), "curve"):
         raise Refused(*fault)
 
 
@@ -102,7 +184,7 @@ def faults(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
     if not rule:
         return
     if "$ref" in rule:
-        yield from faults(value, curve_schema()["$defs"][rule["$ref"].rpartition("/")[2]], place)
+        yield from faults(value, _referred(rule["$ref"].rpartition("/")[2], value), place)
     yield from _faults_of_value(value, rule, place)
     if isinstance(value, dict):
         yield from _faults_of_object(value, rule, place)
@@ -218,7 +300,6 @@ def _arrow_table(arrays: Mapping[str, NDArray[Any]]) -> Any:
     return Table.from_arrays(held, names=list(arrays))
 
 
-SCHEMA = 1
 ENVELOPE = ("kind", "schema", "privacy", "evidence", "notes")
 DIGITS = 40
 
@@ -254,7 +335,7 @@ def envelope(kind: str, arrays: Mapping[str, object], privacy: PrivacyStatement,
     """A JSON text that holds all of a curve. Numbers are written so that they are read back exactly.
 
     Args:
-        kind: The name of one of the files in ``kinds``, or ``curves``.
+        kind: The `KIND` of a result, or ``curves``.
         arrays: By name: arrays, numbers, or nested objects of them. What is not finite is written as null.
         privacy: The privacy statement of the curve.
         evidence: ``question`` and ``releases``.

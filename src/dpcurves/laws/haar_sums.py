@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
-from ..codec import STORED
+from ..codec import STORED, Count
 from .interval_sums import agreed, in_parts, over_cells
 from .law import LEAST_VARIANCE, CountLaw, EvenSums, Noise, Part, over
 
@@ -60,7 +60,7 @@ class HaarSums(EvenSums):
 
     rows: int
     cells: int
-    width: int
+    width: Count
     top: Noise | None
     levels: tuple[Noise, ...]
     missing: Noise | None

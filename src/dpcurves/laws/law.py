@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from math import ceil, exp, expm1, inf, log, log1p, nan, prod, sqrt
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, cast
 
 import numpy as np
 
 from ..arguments import Refused, WrongKind
 from ..arrays import BoolArray, FloatArray, IntArray
-from ..codec import STORED
+from ..codec import INTEGERS, STORED, Count, Rule
 from ..privacy import PrivacyLoss
 from ..queries.query import Places
 
@@ -34,6 +34,7 @@ MOST_PARTIES = 2**22
 TOGETHER = 64  # draws of several parties that are made in one piece: memory is bounded
 TINY = 1e-300  # stands for 0 below a fraction
 RATES = 64  # that are tried for a bound by moments
+POSITIVE = "^[1-9][0-9]*(/[1-9][0-9]*)?$"
 LAPLACE_EXCESS = 3.0
 """The fourth cumulant of one Laplace draw, in squared variances. That of a Gaussian law is 0."""
 
@@ -67,7 +68,7 @@ class Noise:
     """
 
     family: Family
-    parameter: Fraction
+    parameter: Annotated[Fraction, ("pattern", POSITIVE)]
     parties: Parties = 1
 
     @property
@@ -156,8 +157,18 @@ def _places_from_json(stored: Mapping[str, Any]) -> Places:
     return range(*stored["range"]) if "range" in stored else tuple(int(place) for place in stored["list"])
 
 
-STORED.add(Parties, lambda parties: parties if isinstance(parties, int) else str(parties), _parties_of)
-STORED.add(Places, _places_to_json, _places_from_json)
+STORED.add(
+    Parties, lambda parties: parties if isinstance(parties, int) else str(parties), _parties_of,
+    {"type": ["integer", "string"], "minimum": 2, "pattern": "^[1-9][0-9]*/[1-9][0-9]*$"},
+)  # fmt: skip
+STORED.add(
+    Places, _places_to_json, _places_from_json,
+    {
+        "type": "object",
+        "if": {"required": ["range"]}, "then": {"properties": {"range": {**INTEGERS, "minItems": 3, "maxItems": 3}}},
+        "else": {"required": ["list"], "properties": {"list": INTEGERS}},
+    },
+)  # fmt: skip
 
 
 def draw(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
@@ -338,6 +349,11 @@ class Law(ABC):
         return STORED.made(cls, stored)
 
     @classmethod
+    def rule(cls) -> Rule:
+        """The schema of what `to_json` writes, but for values."""
+        return STORED.rule_of_fields(cls)
+
+    @classmethod
     def cells_of(cls, stored: Mapping[str, Any]) -> int:
         """The number of cells that are laid out where a stored law is read."""
         return int(stored.get("rows", 1)) * int(stored.get("cells", 1))
@@ -398,6 +414,19 @@ class CountLaw(Law):
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         missing = STORED.read(Noise | None, stored["missing"])
         return STORED.made(cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
+
+    @classmethod
+    def rule(cls) -> Rule:
+        """The schema of what `to_json` writes."""
+        own, size = STORED.rule_of_fields(cls), STORED.rule(Count)
+        beside = {
+            "rows": {"description": "How many rows of cells were counted.", **size},
+            "cells": {"description": "How many cells a row has.", **size},
+            "missing": {"description": "Noise of the count of missing records.", **STORED.rule(Noise | None)},
+            "values": {"description": "What was released, in the order of the law.", **INTEGERS},
+            "total": {"description": "The number of all records, where it is public.", "type": ["integer", "null"]},
+        }
+        return {**own, "required": [*beside, *own["required"]], "properties": {**beside, **own["properties"]}}
 
     def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
         if self.missing is None:
@@ -716,10 +745,41 @@ def law_from_json(stored: Mapping[str, Any]) -> Law:
     return laws[0].from_json(stored)
 
 
+@cache
+def rules() -> dict[str, Rule]:
+    """The schemas of releases that curves are read from, by the keys of their laws, in the order that keys are seen in.
+
+    >>> "levels" in rules()
+    True
+    """
+    own = {key: _rule_of(place) for key, place in PLACES.items()}
+    loaded = {each.name: each.load() for each in entry_points(group=GROUP)}
+    return own | {key: loaded[key].rule() for key in sorted(loaded) if issubclass(loaded[key], CountLaw)}
+
+
+def rule_of(stored: Mapping[str, Any]) -> Rule:
+    """The schema of a release, of `rules`; one of no law is held to the first."""
+    found = next((place for key, place in PLACES.items() if key in stored), "")
+    if not found and any(each.name in stored for each in entry_points(group=GROUP)):
+        return next((rule for key, rule in rules().items() if key in stored), _rule_of(next(iter(PLACES.values()))))
+    return _rule_of(found or next(iter(PLACES.values())))
+
+
+@cache
+def _rule_of(place: str) -> Rule:
+    return _class_at(place).rule()
+
+
+def _class_at(place: str) -> type[Law]:
+    file, _, name = place.partition(":")
+    found: type[Law] = getattr(import_module(f".{file}", __package__), name)
+    return found
+
+
 def _laws_of(stored: Mapping[str, Any]) -> list[type[Law]]:
     """The laws whose keys are in an object, at least one: of this room, or declared by another installed package."""
-    if places := [place.split(":") for key, place in PLACES.items() if key in stored]:
-        return [getattr(import_module(f".{file}", __package__), name) for file, name in places]
+    if places := [place for key, place in PLACES.items() if key in stored]:
+        return [_class_at(place) for place in places]
     if found := [each.load() for each in entry_points(group=GROUP) if each.name in stored]:
         return found
     raise KeyError("law")
@@ -753,6 +813,11 @@ class Choices(Law):
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
         """The choices."""
         return {self.KEY: list(values)}
+
+    @classmethod
+    def rule(cls) -> Rule:
+        told = "Choices that were made under noise, as of edges: no noise is added to them."
+        return {"description": told, "type": "object", "required": [cls.KEY], "properties": {cls.KEY: INTEGERS}}
 
 
 @dataclass(frozen=True, slots=True)

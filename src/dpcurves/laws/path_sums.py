@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
-from ..codec import STORED
+from ..codec import STORED, Count, Rule
 from .law import CountLaw, Law, Noise, NoisySums, Part, draw
 
 Block = tuple[int, int]
@@ -43,7 +43,7 @@ class PathSums(CountLaw):
 
     cells: int
     at: tuple[int, ...]
-    levels: int
+    levels: Count
     noise: Noise
     missing: Noise | None
 
@@ -111,6 +111,12 @@ class PathSums(CountLaw):
     def cells_of(cls, stored: Mapping[str, Any]) -> int:
         """A single one: cells are not laid out."""
         return 1
+
+    @classmethod
+    def rule(cls) -> Rule:
+        rule = super(PathSums, cls).rule()
+        former = {"description": "As it was written before: how many have each added such a noise to every block."}
+        return {**rule, "properties": {**rule["properties"], "parties": {**former, "type": "integer", "minimum": 2}}}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:

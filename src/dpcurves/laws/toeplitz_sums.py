@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
+from ..codec import Count, Natural
 from .interval_sums import in_parts, over_cells
 from .law import EvenSums, Noise, Part, over
 
@@ -179,8 +180,8 @@ class ToeplitzSums(EvenSums):
 
     rows: int
     cells: int
-    width: int
-    bits: int
+    width: Count
+    bits: Natural
     noise: Noise
     missing: Noise | None
 
