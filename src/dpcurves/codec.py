@@ -168,7 +168,7 @@ class Codec:
 
 
 def told_of(kind: type[Any]) -> dict[str, str]:
-    """Descriptions from the docstring of a class: its own, under ``""``, and those of its attributes, by their names."""
+    """Descriptions in the docstring of a class: its own, under ``""``, and its attributes by their names."""
     head, _, rest = cleandoc(vars(kind).get("__doc__") or "").partition("\nAttributes:\n")
     head = re.split(r"\n(?:Raises:|>>> )", head)[0]
     found = re.findall(r"^    ([\w, ]+): (.*(?:\n {5,}.*)*)", rest.partition("\n\n")[0], re.MULTILINE)
