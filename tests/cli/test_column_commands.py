@@ -230,6 +230,11 @@ def test_groups_that_nobody_listed_are_found_with_a_delta_of_the_account(
         "add-remove",
     )
     assert "delta 1e-06" in made.output
+    for idle in (("--by", "carrier=AA,UA"), ("--by", "carrier", "--universe", "A-Z:2")):
+        refused = run("histogram", parquet, *DELAY, *idle, "--epsilon", "1", "--delta", "1e-6", "--ledger", url)
+        assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+        assert refused.stderr.startswith("dpcurves: delta: nothing that is asked needs one: it finds groups")
+        assert "by=" not in refused.stderr
     planned = run("plan", "histogram", *DELAY, *asked, "--delta", "1e-6", "--adjacency", "add-remove")
     assert "finds those of many units" in " ".join(planned.output.split())
     found = run("histogram", parquet, *DELAY, *asked, "--delta", "1e-6", "--ledger", url)

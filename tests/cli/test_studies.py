@@ -150,6 +150,9 @@ def test_a_study_may_know_nothing_of_its_table_and_thirds_of_a_loss_fit_into_it(
     assert "together: epsilon 2, delta 1e-06" in said
     done = run("study", file, table, "--adjacency", "add-remove", "--out", out)
     assert done.exit_code == 0, done.output
+    told = " ".join(done.stderr.split())
+    for line in ("quantiles: no range is", "mean-2: no bounds are", "histogram-3: no groups of carrier are"):
+        assert f"dpcurves: {line}" in told
     losses = [json.loads((out / f"{name}.json").read_text())["privacy"] for name in ("quantiles", "mean-2")]
     assert [each["epsilon"] for each in losses] == pytest.approx([2 / 3, 2 / 3], abs=1e-8)
     groups = json.loads((out / "histogram-3.json").read_text())

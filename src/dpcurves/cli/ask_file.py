@@ -126,6 +126,22 @@ def _show(question: object, curve: Any, view: View[Any], output: Output) -> None
     say(screen, footer(curve.privacy))
 
 
+def told_before(session: Session, question: object, loss: PrivacyLoss, rows: int | None = None, name: str = "") -> None:
+    """Print notes on the plan of a question that looks for a range, groups or a bound, before it is charged."""
+    bounded = session.unit.is_bounded or rows is not None
+    if getattr(question, "is_told_before", False) or loss.delta or not bounded:
+        plans = session.plan(question, loss, rows_per_unit=rows)
+        session.require(plans)
+        for note in plans.notes:
+            tell(f"{name}{note}")
+
+
+def is_untyped(question: object, source: of.FormedSource) -> bool:
+    """Tell whether a question that looks for a range asks a file that declares no types, and names no unit."""
+    looks = getattr(question, "is_told_before", False) and getattr(question, "measured_in", None) == ""
+    return looks and not source.has_types
+
+
 @dataclass(frozen=True)
 class Terms:
     """Terms of a question to a table: the data source, the privacy loss, the guarantee, and the account that pays."""
@@ -155,14 +171,8 @@ class Terms:
             from ..ledger.verification import charged_under
 
             rows = None if session.unit.is_bounded else self.promise.rows()
-            bounded = session.unit.is_bounded or rows is not None
-            is_told = getattr(question, "is_told_before", False)
-            if is_told or loss.delta or not bounded:
-                plans = session.plan(question, loss, rows_per_unit=rows)
-                session.require(plans)
-                for note in plans.notes:
-                    tell(note)
-            if getattr(question, "measured_in", None) == "" and is_told and not self.source.has_types:
+            told_before(session, question, loss, rows)
+            if is_untyped(question, self.source):
                 tell(UNTYPED)
             with counting("counting"), quietly():
                 curve = session.ask(question, loss, request, rows_per_unit=rows)

@@ -353,8 +353,8 @@ def _note_on_cells(seen: Seen, grid: Grid, counts: FloatArray) -> str:
         return NOTHING.format("cells", *ends)
     below, above = (numeral(max(round(float(counts[:, end].sum())), 0)) for end in (0, -1))
     return (
-        f"the cells, {ends[0]} to {ends[1]}, were chosen by noisy counts; about {below} records lie below and {above} "
-        "above, counted apart"
+        f"the cells, {ends[0]} to {ends[1]}, were chosen by noisy counts; records below: about {below}, above: about "
+        f"{above}, counted apart"
     )
 
 
@@ -365,7 +365,7 @@ def _note_on_bounds(seen: Seen, low: float, high: float) -> str:
     below, above = seen.beyond(low, high)
     clamped = (
         f"the bounds, {numeral(low)} to {numeral(high)}, were chosen by noisy counts; values beyond are clamped to "
-        f"them: at most about {below} records below and {above} above (at 95% each)"
+        f"them; records below: at most about {below}, above: at most about {above} (at 95% each)"
     )
     covered = "; numbers and their intervals are of the clamped values: of a long tail the mean may lie outside"
     return clamped + covered if below or above else clamped

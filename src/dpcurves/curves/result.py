@@ -216,7 +216,7 @@ class CurveWarning(UserWarning):
 
 
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
-    """A note if nearly all records are missing, by a released count of them; rehearsals say nothing."""
+    """A note on the share of missing records, if it is no smaller than `LEAST_SHARE`; rehearsals say nothing."""
     best: dict[tuple[str, ...], tuple[float, Evidence]] = {}  # looks at the same columns may have seen noise alone
     for release in releases:
         query, evidence = release.plan.query, Evidence.of(release)
@@ -227,8 +227,10 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
         if columns not in best or noise.variance <= best[columns][0]:
             best[columns] = noise.variance, evidence
     share = max((missing_share(evidence) for _, evidence in best.values()), default=0.0)
-    if share < NEARLY_ALL:
+    if share < LEAST_SHARE:
         return ()
+    if share < NEARLY_ALL:
+        return (f"about {share:.0%} of the records are missing, by the released count: no number is of these",)
     return (
         f"nearly all records are missing (about {share:.0%}, by the released count): they have no number, or none of "
         "the labels that were named, in the columns that were asked for",
