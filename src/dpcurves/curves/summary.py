@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack, overload
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, both_ends, chance, whole
+from ..arguments import Refused, both_ends, chance, number, whole
 from ..arrays import FloatArray
 from ..conversation import Cells, Evidence, Needs, PrivacyStatement, Release, Setting, Single, needed
 from ..data import Axis, Grid
@@ -325,6 +325,22 @@ def _scaled(ends: tuple[float, float], factor: float, shift: float, rounding: fl
 
 LARGEST_BOUND = 1e100
 """The largest bound: squares of it, and sums of these, are doubles."""
+
+
+def cell_between(lower: float, upper: float) -> Grid:
+    """The one cell of values between bounds.
+
+    Raises:
+        TypeError: they are no numbers.
+        ValueError: they are not the lower and the upper one, or too large for sums of squares to fit a double.
+    """
+    low, high = number("bounds", lower), number("bounds", upper)
+    if not (low < high and max(-low, high) <= LARGEST_BOUND):
+        rule = f"two numbers are needed, the lower one first, from {-LARGEST_BOUND:g} to {LARGEST_BOUND:g}"
+        raise Refused("bounds", f"{rule}, got {low:g} and {high:g}")
+    return Grid(low, high, cells=1)
+
+
 ONE_MOMENT = Fraction(1, 3), Fraction(2, 3)
 TWO_MOMENTS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
 """Parts of the loss for counts, sums and sums of squares."""
@@ -419,14 +435,12 @@ class _Bounded:
         bounds = self._axis.grid
         keys_of(self.by)
         axis_label(self.column, self.measured_in)
-        if max(-bounds.lower, bounds.upper) > LARGEST_BOUND:
-            raise Refused("grid", f"bounds up to {LARGEST_BOUND:g} are needed, so that sums of squares fit a double")
         for name, value in (("lower", bounds.lower), ("upper", bounds.upper)):
             object.__setattr__(self, name, value)
 
     @property
     def _axis(self) -> Axis:
-        return Axis(self.column, Grid(self.lower, self.upper, cells=1))
+        return Axis(self.column, cell_between(self.lower, self.upper))
 
     def shares(self, setting: Setting) -> tuple[Fraction, ...]:
         """Shares of the loss for counts, sums, and maybe sums of squares."""

@@ -19,7 +19,7 @@ from ..inference import kish, noise_of, public_generator, upper_quantile
 from ..queries import COARSE, Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
 from .by_category import axis_label, in_words
 from .question import require_independent, statement_of
-from .summary import COUNT, LARGEST_BOUND, MEAN, SUM, Summary, takes_bounds
+from .summary import COUNT, MEAN, SUM, Summary, cell_between, takes_bounds
 from .weighted import Squares, note_of
 
 HALF = 2**16
@@ -319,8 +319,6 @@ class WeightedSummaryQuestion:
     def __post_init__(self) -> None:
         bounds = self._axis.grid
         axis_label(self.column, self.measured_in)
-        if max(-bounds.lower, bounds.upper) > LARGEST_BOUND:
-            raise Refused("grid", f"bounds up to {LARGEST_BOUND:g} are needed, so that weighted sums fit a double")
         cap = Weights(self.weight, self.weight_cap).cap
         for name, value in (("lower", bounds.lower), ("upper", bounds.upper), ("weight_cap", cap)):
             object.__setattr__(self, name, value)
@@ -328,7 +326,7 @@ class WeightedSummaryQuestion:
 
     @property
     def _axis(self) -> Axis:
-        return Axis(self.column, Grid(self.lower, self.upper, cells=1))
+        return Axis(self.column, cell_between(self.lower, self.upper))
 
     def steps(self, setting: Setting) -> Needs[WeightedSummary]:
         """Sums of weights, of weighted values, of squared weights, and of their spread about the mean."""
