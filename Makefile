@@ -5,7 +5,7 @@ FITS    := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info
 BIN     := .venv/bin
 READY   := .venv/.ready
 STARTED := click rich numpy scipy sqlalchemy narwhals cryptography matplotlib pandas \
-	PIL duckdb arro3 nanoarrow pyarrow numba llvmlite IPython ipykernel debugpy traitlets tornado zmq jupyter_client \
+	PIL duckdb arro3 pyarrow numba llvmlite IPython ipykernel debugpy traitlets tornado zmq jupyter_client \
 	jupytext nbformat nbclient mkdocs markdown jinja2 griffe mkdocstrings _pytest pluggy xdist execnet hypothesis \
 	sklearn joblib polars psycopg redis sqlglot pydantic fastapi starlette uvicorn anyio httptools python_multipart \
 	prometheus_client authlib joserfc argon2 requests urllib3 httpx2 pyhpke Cryptodome dp_accounting opentelemetry \
