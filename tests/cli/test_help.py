@@ -94,11 +94,12 @@ def all_commands() -> Any:
     "typed", ["cdf", "plan cdf", "ask cdf", "federation ask cdf", "ledger allowance show", "serve"]
 )
 def test_a_command_that_is_typed_is_built_alone_and_is_what_it_is_among_all(typed: str) -> None:
-    alone, whole = build(typed.split()), all_commands()
+    alone: Any = build(typed.split())
+    whole = all_commands()
     for word in typed.split():
         names = list(getattr(alone, "commands", {}))
         assert names == [word]
-        alone, whole = alone.commands[word], whole.commands[word]  # type: ignore[attr-defined]
+        alone, whole = alone.commands[word], whole.commands[word]
     assert [vars(each).keys() for each in alone.params] == [vars(each).keys() for each in whole.params]
     assert [(each.name, each.opts, each.default) for each in alone.params] == [
         (each.name, each.opts, each.default) for each in whole.params

@@ -128,7 +128,7 @@ def _ends_of(text: Array) -> NDArray[np.int64]:
     array = _Array.from_address(_held_by(capsule, _ARRAY))
     place = ctypes.cast(array.buffers, ctypes.POINTER(_POINTER))[1] or 0
     ends = (ctypes.c_int64 * (len(text) + 1)).from_address(place + 8 * array.offset)
-    return np.frombuffer(ends, dtype=np.int64).copy()
+    return np.frombuffer(memoryview(ends), dtype=np.int64).copy()
 
 
 class _Batches:
@@ -142,14 +142,15 @@ class _Batches:
 
     def __iter__(self) -> Iterator[list[Array]]:
         """The columns of each batch."""
-        rows = DataType.struct(list(self.schema))
+        places = range(len(self.schema))
+        rows = DataType.struct([self.schema.field(place) for place in places])
         while True:
             with self._got(self._stream.get_next, _Array()) as array:
                 if not array.release:
                     return
                 capsule = _new_capsule(ctypes.addressof(array), _ARRAY, None)
                 batch = Array.from_arrow_pycapsule(rows.__arrow_c_schema__(), capsule)
-            yield [struct_field(batch, place) for place in range(len(self.schema))]
+            yield [struct_field(batch, place) for place in places]
 
     @contextmanager
     def _got(self, function: int, into: Struct) -> Iterator[Struct]:
