@@ -155,7 +155,7 @@ class _Batches:
     @contextmanager
     def _got(self, function: int, into: Struct) -> Iterator[Struct]:
         if _TAKE(function)(ctypes.addressof(self._stream), ctypes.addressof(into)):  # other threads of Python go on
-            raise OSError(EIO, "a batch could not be read")
+            raise RuntimeError("a batch could not be read")
         try:
             yield into
         finally:
