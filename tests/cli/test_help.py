@@ -112,8 +112,9 @@ def test_commands_are_listed_whole_and_completed() -> None:
     assert "..." not in told.replace("[ARGS]...", "")
     assert "\nOne column:\n  cdf" in told
     assert "\nMore:\n" not in told  # a new command has its place in a section
-    words = {"_DPCURVES_COMPLETE": "bash_complete", "COMP_WORDS": "dpcurves histog", "COMP_CWORD": "1"}
-    completed = subprocess.run(ask, capture_output=True, text=True, check=False, env={**os.environ, **words}).stdout
-    assert completed.split() == ["plain,histogram"]
+    for typed, offered in (("dpcurves histog", "plain,histogram"), ("dpcurves cdf peo", "file,peo")):
+        words = {"_DPCURVES_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": f"{typed.count(' ')}"}
+        completed = subprocess.run(ask, capture_output=True, text=True, check=True, env={**os.environ, **words}).stdout
+        assert completed.split() == [offered]
     script = subprocess.run([*ask, "completion", "bash"], capture_output=True, text=True, check=True).stdout
     assert "_DPCURVES_COMPLETE=bash_complete" in script

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import sys
@@ -148,7 +149,8 @@ class Commands(click.Group):
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        self._main_shell_completion(extra, NAME, COMPLETING)
+        if os.environ.get(COMPLETING):
+            super().main([], NAME, COMPLETING)  # answers the shell, and leaves
         sys.exit(self._status(sys.argv[1:] if args is None else list(args)))
 
     def _status(self, args: list[str]) -> int:
