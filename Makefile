@@ -4,12 +4,12 @@ PYTHONS := python3.14 python3.13 python3.12 python3.11 python3
 FITS    := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 15))
 BIN     := .venv/bin
 READY   := .venv/.ready
-STARTED := typer shellingham rich numpy scipy sqlalchemy narwhals cryptography matplotlib pandas \
-	PIL duckdb arro3 nanoarrow pyarrow numba llvmlite IPython ipykernel debugpy traitlets tornado zmq jupyter_client \
+STARTED := click rich numpy scipy sqlalchemy narwhals cryptography matplotlib pandas \
+	PIL duckdb arro3 pyarrow numba llvmlite IPython ipykernel debugpy traitlets tornado zmq jupyter_client \
 	jupytext nbformat nbclient mkdocs markdown jinja2 griffe mkdocstrings _pytest pluggy xdist execnet hypothesis \
 	sklearn joblib polars psycopg redis sqlglot pydantic fastapi starlette uvicorn anyio httptools python_multipart \
 	prometheus_client authlib joserfc argon2 requests urllib3 httpx2 pyhpke Cryptodome dp_accounting opentelemetry \
-	playwright markdown_it mdurl pygments yaml dateutil attr absl click jsonschema referencing fastjsonschema \
+	playwright markdown_it mdurl pygments yaml dateutil attr absl jsonschema referencing fastjsonschema \
 	charset_normalizer cffi psutil
 WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between three workers, for some wait.

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from click.testing import CliRunner
 from numpy.typing import NDArray
 from rich.console import Console
-from typer.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.cli.app import build

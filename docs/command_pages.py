@@ -9,8 +9,6 @@ from functools import cache
 from html import escape
 from typing import Any
 
-import typer
-
 from dpcurves.cli.app import EXIT_STATUS, build
 
 CODE = re.compile(r"(`[^`]+`)")
@@ -56,7 +54,7 @@ def contents() -> str:
 
 @cache
 def _whole() -> Any:
-    return typer.main.get_command(build())
+    return build()
 
 
 def _told(command: Any, above: Any, path: str, level: int) -> Iterator[str]:
@@ -94,8 +92,8 @@ def _tables(command: Any, context: Any) -> Iterator[str]:
 
 
 def _code(names: str) -> str:
-    """Code for a cell of a table, which a bar would end; without the type of an argument, for it is text."""
-    return f"<code>{escape(names.strip().removesuffix(' <str>'), quote=False)}</code>".replace("|", "&#124;")
+    """Code for a cell of a table, which a bar would end."""
+    return f"<code>{escape(names.strip(), quote=False)}</code>".replace("|", "&#124;")
 
 
 def _cell(told: str) -> str:

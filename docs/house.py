@@ -209,7 +209,7 @@ def passed_files() -> Row:
     passed = Passed()
 
     import numpy as np
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     import dpcurves as dp
     from dpcurves.cli.app import build

@@ -12,7 +12,7 @@ import dial
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 import dpcurves as dp
 from dpcurves.cli.app import build

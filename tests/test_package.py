@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import email
 import importlib.util
 import json
@@ -16,6 +17,7 @@ import tomllib
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +255,17 @@ def test_every_package_has_one_floor() -> None:
     assert {name for name, times in names.items() if times > 1} <= {"dpcurves"}  # which extras name to bring others
 
 
-def test_what_only_some_need_is_an_extra() -> None:
+def test_what_only_some_need_is_an_extra_and_what_modules_of_the_core_begin_with_is_not() -> None:
     needed = {NAME.match(each)[0] for each in settings()["dependencies"]}  # type: ignore[index]
-    assert not needed & {"numba", "llvmlite", "matplotlib", "fastapi", "psycopg", "pandas", "polars"}
+    assert not needed & {"numba", "llvmlite", "matplotlib", "fastapi", "httptools", "psycopg", "pandas", "polars"}
+    imported = set[str]()
+    for file in (ROOT / "src" / "dpcurves").rglob("*.py"):
+        for each in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(each, ast.Import):
+                imported |= {name.name.partition(".")[0] for name in each.names}
+            elif isinstance(each, ast.ImportFrom) and not each.level:
+                imported.add(str(each.module).partition(".")[0])
+    known = packages_distributions()
+    found = {known[name][0].lower() for name in imported - sys.stdlib_module_names - {"__future__"}}
+    assert {"numpy", "duckdb", "arro3-core", "click", "lazy-loader"} <= found
+    assert found - needed == {"matplotlib"}  # of pictures alone, which say that it is missing

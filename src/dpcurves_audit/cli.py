@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from typer import Exit
+from click.exceptions import Exit
 
 from dpcurves.cli import options as of
 from dpcurves.cli.app import Group, Provided

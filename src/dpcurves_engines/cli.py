@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument
-
 from dpcurves.cli import options as of
 from dpcurves.cli.app import Group, Provided
 from dpcurves.cli.ask_file import Terms
+from dpcurves.cli.options import Argument
 from dpcurves.cli.output import Output
 from dpcurves.cli.released import KeptView
 from dpcurves.cli.studies import Rehearsal

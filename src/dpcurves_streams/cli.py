@@ -8,10 +8,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from typer import Argument
-
 from dpcurves.cli.app import Provided
-from dpcurves.cli.options import Price, amount, categories, chance, flag, grid_of, option, perhaps, whole
+from dpcurves.cli.options import Argument, Price, amount, categories, chance, flag, grid_of, option, perhaps, whole
 from dpcurves.cli.terminal import Misuse, filling_late, named, say, say_plainly, terminal
 
 if TYPE_CHECKING:
@@ -39,7 +37,6 @@ class TupleOptions:
         Argument(
             metavar="[EVENTS]",
             help="A .csv, .parquet or .jsonl file, - for standard input, or redis://host/0#stream.",
-            show_default=False,
         ),
     ] = None
     lines: str | None = perhaps(

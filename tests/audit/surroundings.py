@@ -303,20 +303,17 @@ COMMANDS = {
 @cache
 def app() -> Any:
     """The commands, made once: to make them takes longer than to run one."""
-    from typer.main import get_command
-
     from dpcurves.cli.app import build
 
-    return get_command(build())
+    return build()
 
 
 def command(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path) -> Seen:
     """Output, files and exit status of commands."""
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     seen: Seen = {}
-    made = mock.patch("typer.testing._get_command", side_effect=lambda found: found)
-    with scripted(folder), pinned.run(), heard(seen, folder), made:
+    with scripted(folder), pinned.run(), heard(seen, folder):
         for name, words in COMMANDS.items():
             typed = [*words, "--epsilon", "1", "--adjacency", adjacency.value]
             done = CliRunner().invoke(app(), [name, str(table), *typed, "--json", str(folder / f"{name}.json")])

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer import Typer
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 import dpcurves as dp
-from dpcurves.cli.app import build
+from dpcurves.cli.app import Commands, build
 from dpcurves_audit import faces
 from dpcurves_audit.deployments import Audited
 from dpcurves_audit.door import CommandDoor, OneDoor, PackageDoor
@@ -28,7 +27,7 @@ families = dp.audit.families
 
 
 @cache
-def app() -> Typer:
+def app() -> Commands:
     """Build all commands, once."""
     return build()
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer import Typer, testing
-from typer.main import get_command
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
-from dpcurves.cli.app import build
+from dpcurves.cli.app import Commands, build
 
 Run = Callable[..., Result]
 COUNT = 2000
@@ -23,15 +20,13 @@ SECRETS = ("97531.25", "zebrafinch")
 
 
 @pytest.fixture(scope="session")
-def app() -> Iterator[Typer]:
+def app() -> Commands:
     """All commands, built and parsed once."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(testing, "_get_command", cache(get_command))
-        yield build()
+    return build()
 
 
 @pytest.fixture
-def run(app: Typer) -> Run:
+def run(app: Commands) -> Run:
     """Run a command as the terminal would."""
 
     def invoke(*arguments: object) -> Result:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 pytest.importorskip("fastapi", reason="dpcurves[servers] is not installed: no tests of its commands")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 from dpcurves.curves import CDF, Quantiles
 from dpcurves.display import check_document

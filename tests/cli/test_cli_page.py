@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 from dpcurves.curves import MeanQuestion
 from dpcurves.forecasts import expected_errors

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 import dpcurves as dp
 from dpcurves.cli.output import Covering, ResultView

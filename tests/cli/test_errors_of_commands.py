@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 Run = Callable[..., Result]
 

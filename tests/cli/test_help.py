@@ -9,8 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 import pytest
-from typer.main import get_command
-from typer.testing import Result
+from click.testing import Result
 
 from dpcurves.cli.app import build
 
@@ -88,18 +87,19 @@ def test_the_version_is_that_of_the_package(run: Run) -> None:
 
 @cache
 def all_commands() -> Any:
-    return get_command(build(()))
+    return build(())
 
 
 @pytest.mark.parametrize(
     "typed", ["cdf", "plan cdf", "ask cdf", "federation ask cdf", "ledger allowance show", "serve"]
 )
 def test_a_command_that_is_typed_is_built_alone_and_is_what_it_is_among_all(typed: str) -> None:
-    alone, whole = get_command(build(typed.split())), all_commands()
+    alone: Any = build(typed.split())
+    whole = all_commands()
     for word in typed.split():
         names = list(getattr(alone, "commands", {}))
         assert names == [word]
-        alone, whole = alone.commands[word], whole.commands[word]  # type: ignore[attr-defined]
+        alone, whole = alone.commands[word], whole.commands[word]
     assert [vars(each).keys() for each in alone.params] == [vars(each).keys() for each in whole.params]
     assert [(each.name, each.opts, each.default) for each in alone.params] == [
         (each.name, each.opts, each.default) for each in whole.params
@@ -112,8 +112,9 @@ def test_commands_are_listed_whole_and_completed() -> None:
     assert "..." not in told.replace("[ARGS]...", "")
     assert "\nOne column:\n  cdf" in told
     assert "\nMore:\n" not in told  # a new command has its place in a section
-    words = {"_DPCURVES_COMPLETE": "complete_bash", "COMP_WORDS": "dpcurves histog", "COMP_CWORD": "1"}
-    completed = subprocess.run(ask, capture_output=True, text=True, check=False, env={**os.environ, **words}).stdout
-    assert completed.split() == ["histogram"]
+    for typed, offered in (("dpcurves histog", "plain,histogram"), ("dpcurves cdf peo", "file,peo")):
+        words = {"_DPCURVES_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": f"{typed.count(' ')}"}
+        completed = subprocess.run(ask, capture_output=True, text=True, check=True, env={**os.environ, **words}).stdout
+        assert completed.split() == [offered]
     script = subprocess.run([*ask, "completion", "bash"], capture_output=True, text=True, check=True).stdout
-    assert "_DPCURVES_COMPLETE=complete_bash" in script
+    assert "_DPCURVES_COMPLETE=bash_complete" in script

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 import dpcurves as dp
 from dpcurves.cli.one_table import QUESTIONS

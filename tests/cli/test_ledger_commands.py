@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 from dpcurves.ledger import Grant
 from dpcurves.ledger.chain import Chain

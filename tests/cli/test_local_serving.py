@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import Result
 from free_ports import free_port
-from typer.testing import Result
 
 import dpcurves as dp
 from dpcurves_local import Task

@@ -5,19 +5,18 @@ from inspect import Parameter, signature
 from typing import Annotated
 
 import pytest
-import typer
 
-from dpcurves.cli.options import with_options
+from dpcurves.cli.options import Option, with_options
 
 
 @dataclass(frozen=True)
 class Inner:
-    depth: Annotated[str, typer.Option(help="How deep.")] = "1"
+    depth: Annotated[str, Option(help="How deep.")] = "1"
 
 
 @dataclass(frozen=True)
 class Outer:
-    name: Annotated[str, typer.Option(help="Which.")]
+    name: Annotated[str, Option(help="Which.")]
     inner: Inner
 
 

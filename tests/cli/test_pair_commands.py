@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 from free_ports import free_port
-from typer import Typer
-from typer.testing import CliRunner, Result
 
 import dpcurves
+from dpcurves.cli.app import Commands
 from dpcurves.cli.status import DATA, USAGE
 
 pytest.importorskip("rbcl")
@@ -27,7 +27,7 @@ SECRETS = ("900000", "Anna", "90000")
 class Town:
     """A folder with a task, tickets and a server, and everything that was ever said on a terminal."""
 
-    def __init__(self, folder: Path, app: Typer) -> None:
+    def __init__(self, folder: Path, app: Commands) -> None:
         self.folder, self.app, self.said = folder, app, ""
 
     def call(self, *words: object) -> Result:
@@ -57,7 +57,7 @@ class Town:
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory, app: Typer) -> Iterator[Town]:
+def town(tmp_path_factory: pytest.TempPathFactory, app: Commands) -> Iterator[Town]:
     made = Town(tmp_path_factory.mktemp("town"), app)
     port = free_port()
     folder = made.folder

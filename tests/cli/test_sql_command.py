@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 import dpcurves as dp
 

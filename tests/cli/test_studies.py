@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 Run = Callable[..., Result]
 STUDY = """

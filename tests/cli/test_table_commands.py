@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 from dpcurves.curves import ByCategory, Contingency
 from dpcurves_survival import Survival

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from by_hand import answer, both
+from click.testing import CliRunner
 from scipy.stats import ks_2samp, mannwhitneyu, wasserstein_distance
-from typer.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.cli.app import build

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from by_hand import answer, both
+from click.testing import CliRunner
 from sklearn import metrics
-from typer.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.cli.app import build

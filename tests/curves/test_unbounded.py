@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from numpy.typing import NDArray
-from typer.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.cli.app import build

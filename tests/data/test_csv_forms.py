@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer import Typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.arguments import Refused
@@ -95,7 +94,7 @@ def test_bytes_are_not_shown() -> None:
 def test_the_command_line_declares_a_form_and_reads_standard_input(tmp_path: Path) -> None:
     from dpcurves.cli.app import build
 
-    app: Typer = build()
+    app = build()
     asked = ["--column", "x", "--grid", "0:100:10", "--epsilon", "1000000", "--adjacency", "add-remove", "--json", "-"]
     form = ["--delimiter", ";", "--decimal", ",", "--encoding", "latin-1", "--dates", "01.01.2020"]
     text = "x;ö\n1,5;a\n11.01.2020;b\n".encode("latin-1")

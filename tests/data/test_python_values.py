@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from arro3.core import DataType
 
+from dpcurves.records import source
 from dpcurves.records.source import array_of, text_of, texts
 
 
@@ -36,6 +39,33 @@ def test_an_object_that_refuses_has_no_text() -> None:
             raise RuntimeError
 
     assert texts([Rude(), "a", 10**5000]).to_pylist() == [None, b"a", None]
+
+
+def test_memory_is_lent_until_the_last_array_that_lies_in_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    lent = dict[int, tuple[Any, ...]]()
+    monkeypatch.setattr(source, "_lent", lent)
+    days = np.array(["2013-01-01", "NaT", "2013-01-03"] * 1000, "datetime64[D]")
+    whole = array_of(days)
+    part = whole.slice(1, 2)
+    assert len(lent) == 1
+    del whole, days
+    assert pa.array(part).to_pylist() == [None, datetime(2013, 1, 3, tzinfo=UTC).date()]
+    del part
+    assert not lent
+    with pytest.raises(Exception, match="type"):  # three places of numbers have room for no text
+        source.of_buffers(DataType.struct([]), 3, np.zeros(1, np.uint8), np.arange(3))
+    assert not lent
+
+
+def test_an_engine_that_fails_between_two_batches_ends_them_without_its_words() -> None:
+    secret = "CASE WHEN range = 290000 THEN error('zebrafinch') ELSE 'a' END AS text"
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        batches = source.batches_from(connection.sql(f"SELECT range, {secret} FROM range(300000)"))
+        first, _ = next(batches)
+        assert first.to_numpy()[:2].tolist() == [0, 1]
+        with pytest.raises(RuntimeError, match="^a batch could not be read$"):
+            list(batches)
 
 
 @pytest.mark.parametrize(

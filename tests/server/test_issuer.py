@@ -12,10 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from authority import CLIENT, SUBJECT, Authority, Claims, authority
+from click.testing import CliRunner
 from httpx2 import Response
 from scene import PASSWORD, made
 from starlette.testclient import TestClient
-from typer.testing import CliRunner
 
 from dpcurves.cli.app import build
 from dpcurves_parties.serving.messages import ProtocolAborted

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from scene import COLUMNS
-from typer.testing import CliRunner
 
 from dpcurves.cli.app import build
 from dpcurves.ledger import Account

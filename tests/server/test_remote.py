@@ -14,9 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 from at_once import at_once
+from click.testing import CliRunner
 from running import Running
 from scene import Scene, made
-from typer.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.arguments import Away

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from federation import Federation, command
-from typer.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.cli.app import build

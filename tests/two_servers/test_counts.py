@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from federation import Federation, mortal, proving, values
-from typer.main import get_command
-from typer.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.cli.app import build
@@ -147,7 +146,7 @@ def test_the_servers_are_asked_all_that_a_file_is_asked_along_a_grid(pair: Feder
         ("--epsilon", "10", "--adjacency", "replace-one"),
         {"classes": ("--label", "late", "--neg-label", "0", "--score", "x")},
     )
-    ask: Any = get_command(APP)
+    ask: Any = APP
     ask, tried = ask.commands["ask"], set()
     for kind, task, said, more in (
         ("cdf", "cells", ("--column", "x"), ("--smooth", "2")),

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from dap_client import COLLECT, COLLECTED, CONFIGS, ERRORS, UPLOAD, Client, Collector, configs, unsharded
 from federation import LONG, Federation, flipped, proving, values
-from typer.testing import CliRunner
 from vdaf_histogram import Histogram
 from wire_vectors import task_of, two_servers
 

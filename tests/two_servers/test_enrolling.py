@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from federation import CONTRIBUTION, Federation
-from typer.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.cli.app import build

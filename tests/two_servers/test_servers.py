@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from federation import CONTRIBUTION, GRID, LONG, Federation, counting, flipped, proving, until, values
-from typer.testing import CliRunner
 
 from dpcurves.cli.app import build
 from dpcurves.conversation import UnsupportedQuery

@@ -8,10 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
-
 from ..arguments import Refused
-from .options import ACCOUNT, Command, Price, PriceAndDelta, Promise, whole
+from .options import ACCOUNT, Argument, Command, Option, Price, PriceAndDelta, Promise, whole
 from .terminal import Misuse, named, say, terminal
 
 if TYPE_CHECKING:

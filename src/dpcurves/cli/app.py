@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import sys
@@ -13,12 +14,12 @@ from importlib.metadata import entry_points
 from types import FrameType, MappingProxyType
 from typing import Annotated, Any, NoReturn, TypeVar
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
+from click.exceptions import Exit
 
 from .accounts import ALLOWANCE_COMMANDS, LEDGER_COMMANDS
 from .one_table import QUESTIONS
-from .options import NOTHING, Command, with_options
+from .options import NOTHING, Argument, Command, parameters_in, with_options
 from .released import RELEASED_COMMANDS
 from .status import COMPLETING, SIGNALLED, STOPPED
 from .studies import STANDING, plans_of
@@ -122,8 +123,11 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
 """Commands of a long list, by what they are for."""
 
 
-class Commands(TyperGroup):
+class Commands(click.Group):
     """A group that shows no traceback and no box."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write each command with the whole first sentence of its help, in sections where they are many."""
@@ -140,21 +144,24 @@ class Commands(TyperGroup):
                     formatter.write_dl(rows)
 
     def get_help_option(self, ctx: Any) -> Any:
-        option = super().get_help_option(ctx)
-        if option is not None:  # its default is False, so that no import is needed to parse it
-            option.default, option.callback = False, _show_help
-        return option
+        return _help_option(super().get_help_option(ctx))
 
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        sys.exit(self._status(args, {**extra, "standalone_mode": False}))
+        if os.environ.get(COMPLETING):
+            super().main([], NAME, COMPLETING)  # answers the shell, and leaves
+        sys.exit(self._status(sys.argv[1:] if args is None else list(args)))
 
-    def _status(self, args: Sequence[str] | None, extra: dict[str, Any]) -> int:
+    def _status(self, args: list[str]) -> int:
+        status = 0
         with remembered() as stopped_by:
             try:
-                status = super().main(args, "dpcurves", **extra) or 0
-            except typer.Abort:
+                with self.make_context(NAME, args) as context:
+                    self.invoke(context)
+            except Exit as left:
+                status = left.exit_code
+            except (click.Abort, EOFError, KeyboardInterrupt):
                 status = STOPPED
             except Exception as error:
                 failure = _stopped(error) if stopped_by() else error
@@ -165,14 +172,17 @@ class Commands(TyperGroup):
         return SIGNALLED + signal if signal and status == STOPPED else int(status)
 
 
-class OneCommand(TyperCommand):
+class OneCommand(click.Command):
     """Command that refuses a repeated option, which would otherwise silently take its last value."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        option = super().get_help_option(ctx)
-        if option is not None:
-            option.callback = _show_help
-        return option
+        return _help_option(super().get_help_option(ctx))
+
+    def format_arguments(self, ctx: Any, formatter: Any) -> None:
+        rows = [each.get_help_record(ctx) for each in self.params if isinstance(each, click.Argument)]
+        if rows:
+            with formatter.section("Arguments"):
+                formatter.write_dl(rows)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         values, _, order = self.make_parser(ctx).parse_args(args=list(args))
@@ -180,14 +190,16 @@ class OneCommand(TyperCommand):
         twice = next((each for place, each in enumerate(once) if each in once[:place]), None)
         if twice is not None:
             raise Misuse(str(twice.name).replace("_", "-"), f"{twice.opts[-1]} is given twice; once is enough")
-        self._require_all(ctx, {name for name, value in values.items() if value is not None}, args)
+        if not any(each.is_eager for each in order):  # of which the request for help is one
+            absent = {name for name, value in values.items() if not isinstance(value, str | bool | list | tuple)}
+            self._require_all(ctx, {str(each.name) for each in order} - absent, args)
         return super().parse_args(ctx, args)
 
     def _require_all(self, ctx: Any, given: set[str], args: list[str]) -> None:
         """Refuse at once where several options are missing, with a complete line; a single one is told by its rule."""
         known = {str(each.name): each for each in self.params}
         of_table = {"data", "ledger"} <= set(known) or f" {PLAN} " in ctx.command_path
-        if "help" in given or ctx.resilient_parsing or not of_table:
+        if ctx.resilient_parsing or not of_table:
             return
         asked = sorted(known, key=lambda name: known[name].param_type_name != "argument")  # DATA stands first
         lacking = {name: _example_of(known[name]) for name in asked if known[name].required and name not in given}
@@ -219,6 +231,12 @@ def _option_of(known: Mapping[str, Any], name: str) -> str:
     return " or ".join(each.metavar if each.param_type_name == "argument" else each.opts[-1] for each in found)
 
 
+def _help_option(option: click.Option | None) -> click.Option | None:
+    if option is not None:
+        option.callback = _show_help
+    return option
+
+
 def _show_help(ctx: Any, param: object, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         say_plainly(ctx.get_help())
@@ -230,6 +248,7 @@ def _stopped(error: Exception) -> BaseException:
     return type(error)(KeyboardInterrupt(), error.request) if isinstance(error, Kept) else KeyboardInterrupt()
 
 
+NAME = "dpcurves"
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 EXIT_STATUS = (
     "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger; 5 not delivered; 6 flagged by "
@@ -240,18 +259,18 @@ EXIT_STATUS = (
 SHELLS = "bash", "zsh", "fish", "powershell"
 
 
-def completion(
-    *, shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")]
-) -> None:
+def completion(*, shell: Annotated[str, Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")]) -> None:
     """The script that lets a shell complete commands and options, for its start file.
 
     Example: dpcurves completion bash >> ~/.bashrc
     """
-    from typer._completion_shared import get_completion_script
+    from click.shell_completion import get_completion_class
 
     if shell not in SHELLS:
         raise Misuse("shell", f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]} is needed, got {shell!r}")
-    say_plainly(get_completion_script(prog_name="dpcurves", complete_var=COMPLETING, shell=shell))
+    made = get_completion_class(shell)
+    if made is not None:
+        say_plainly(made(click.get_current_context().command, {}, NAME, COMPLETING).source())
 
 
 OWN = Provided(
@@ -268,7 +287,7 @@ OWN = Provided(
 """Commands of the core."""
 
 
-def build(typed: Sequence[str] = ()) -> typer.Typer:
+def build(typed: Sequence[str] = ()) -> Commands:
     """Build the application. Nothing heavy is imported before a command of it is run.
 
     Args:
@@ -290,9 +309,7 @@ def build(typed: Sequence[str] = ()) -> typer.Typer:
     app = _whole({} if word in groups or word == PLAN else commands)
     if word not in groups:
         chosen = _named(rest, plans) if word == PLAN else plans
-        app.add_typer(
-            _made(chosen, standing=STANDING), name=PLAN, help="The errors a question would have; opens no data."
-        )
+        app.add_command(_made(chosen, standing=STANDING, help="The errors a question would have; opens no data."), PLAN)
     if word != PLAN:
         _add(app, groups, typed)
     return app
@@ -309,35 +326,33 @@ def _named(typed: Sequence[str], known: Mapping[str, Named]) -> Mapping[str, Nam
     return {typed[0]: known[typed[0]]} if typed and typed[0] in known else known
 
 
-def _whole(commands: Mapping[str, Command]) -> typer.Typer:
-    app = _made(commands, epilog=EXIT_STATUS)
-    app.callback(invoke_without_command=True)(dpcurves)
-    return app
+def _whole(commands: Mapping[str, Command]) -> Commands:
+    version = click.Option([VERSION], is_flag=True, help="Show the version, and do nothing else.")
+    return _made(commands, epilog=EXIT_STATUS, help=dpcurves.__doc__, callback=dpcurves, params=[version])
 
 
-def _add(app: typer.Typer, groups: Mapping[str, Group], typed: Sequence[str]) -> None:
+def _add(app: Commands, groups: Mapping[str, Group], typed: Sequence[str]) -> None:
     for name, group in _named(typed, groups).items():
         rest = typed[1:] if typed and typed[0] == name else ()
         is_group = bool(rest) and rest[0] in group.groups
-        made = _made({} if is_group else _named(rest, group.commands), said=group.said)
+        made = _made({} if is_group else _named(rest, group.commands), said=group.said, help=group.help)
         _add(made, group.groups, rest)
-        app.add_typer(made, name=name, help=group.help)
+        app.add_command(made, name)
 
 
-def dpcurves(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option(VERSION, help="Show the version, and do nothing else.")] = False,
-) -> None:
+@click.pass_context
+def dpcurves(context: click.Context, version: bool) -> None:
     """Differentially private curves from a CSV or Parquet file, or from a database."""
     if version:
         from importlib.metadata import version as installed
 
         say_plainly(f"dpcurves {installed('dpcurves')}")
     else:
-        show_help(context)
+        context.invoke(show_help)
 
 
-def show_help(context: typer.Context) -> None:
+@click.pass_context
+def show_help(context: click.Context) -> None:
     """Show the help of the group if no command was named."""
     if context.invoked_subcommand is None:
         say_plainly(context.get_help())
@@ -348,11 +363,10 @@ def _made(
     standing: Mapping[str, str] = NOTHING,
     said: Mapping[str, Collection[str]] = NOTHING,
     **settings: Any,
-) -> typer.Typer:
-    # Help in boxes and shell completion would each import twice as much before there is an answer.
-    plain: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False, "pretty_exceptions_enable": False}
-    app = typer.Typer(cls=Commands, context_settings=SETTINGS, **plain, **settings)
-    app.callback(invoke_without_command=True)(show_help)
+) -> Commands:
+    made = {"callback": show_help, "context_settings": SETTINGS, "subcommand_metavar": "COMMAND [ARGS]...", **settings}
+    app = Commands(invoke_without_command=True, **made)
     for name, command in commands.items():
-        app.command(name, cls=OneCommand)(with_options(command, standing, said.get(name, ())))
+        flat = with_options(command, standing, said.get(name, ()))
+        app.add_command(OneCommand(name, callback=flat, params=parameters_in(flat), help=flat.__doc__), name)
     return app

@@ -13,14 +13,16 @@ from math import isfinite
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from typer import Argument, Option
+import click
 
 from ..arguments import Refused
 from .terminal import Misuse, as_typed, named
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from ..curves.question import By
     from ..data import Categories, Category, Grid, Predictor
     from ..privacy import Neighbours, PrivacyLoss, Unit
@@ -179,9 +181,79 @@ Reader = Callable[[str, str], Any]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
+def _files(context: object, parameter: object, typed: str) -> list[CompletionItem]:
+    """Let the shell complete names of files, as it does without a command's own completion."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(typed, type="file")]
+
+
+class Option:
+    """Annotation that makes a parameter of a command an option.
+
+    Attributes:
+        names: Names of the option, where they are not that of the parameter.
+        help: Help text.
+        metavar: Word that stands for its value.
+    """
+
+    def __init__(self, *names: str, help: str, metavar: str | None = None) -> None:
+        self.names, self.help, self.metavar = names, help, metavar
+
+    def made(self, name: str, hint: Any, settings: Mapping[str, Any]) -> click.Parameter:
+        """The option of a parameter of this name and type: a flag of a truth value; of a list, given several times."""
+        word = name.replace("_", "-")
+        told = {**settings, "help": self.help, "show_default": bool(settings.get("default"))}
+        if hint is bool:
+            return click.Option([*(self.names or (f"--{word}/--no-{word}",)), name], is_flag=True, **told)
+        return click.Option(
+            [*(self.names or (f"--{word}",)), name], metavar=self.metavar, multiple=_is_list(hint), type=str,
+            shell_complete=_files, **told,
+        )  # fmt: skip
+
+
+class Argument:
+    """Annotation that makes a parameter of a command an argument.
+
+    Attributes:
+        help: Help text.
+        metavar: Word that stands for its value.
+    """
+
+    def __init__(self, *, help: str, metavar: str) -> None:
+        self.help, self.metavar = help, metavar
+
+    def made(self, name: str, hint: Any, settings: Mapping[str, Any]) -> click.Parameter:
+        """The argument of a parameter of this name and type. A list takes all words that are left."""
+        return _Argument(
+            [name], metavar=self.metavar, help=self.help, nargs=-1 if _is_list(hint) else 1, type=str,
+            shell_complete=_files, **settings,
+        )  # fmt: skip
+
+
+class _Argument(click.Argument):
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        names, told = super().get_help_record(ctx)
+        return names, f"{told}  [required]" if self.required else told
+
+
+def _is_list(hint: Any) -> bool:
+    return list in {get_origin(each) for each in (hint, *get_args(hint))}
+
+
+def parameters_in(command: Command) -> list[click.Parameter]:
+    """Options and arguments of a function that `with_options` made."""
+    found = []
+    for name, each in signature(command).parameters.items():
+        hint, declared, *_ = get_args(each.annotation)
+        settings = {"required": True} if each.default is Parameter.empty else {"default": each.default}
+        found.append(declared.made(name, hint, settings))
+    return found
+
+
 def option(takes: str, told: str, default: Any = MISSING, read: Reader | None = None) -> Any:
     """Declare a field as an option: its metavar, its help, its default, and the parser of its text."""
-    return field(default=default, metadata={"typer": Option(help=told, metavar=takes), "read": read})
+    return field(default=default, metadata={"declared": Option(help=told, metavar=takes), "read": read})
 
 
 def perhaps(takes: str, told: str, read: Reader | None = None) -> Any:
@@ -191,12 +263,12 @@ def perhaps(takes: str, told: str, read: Reader | None = None) -> Any:
 
 def flag(name: str, told: str) -> Any:
     """Declare a field as an option of this name without a value; left out, it is False."""
-    return field(default=False, metadata={"typer": Option(name, help=told)})
+    return field(default=False, metadata={"declared": Option(name, help=told)})
 
 
 def argument(takes: str, told: str, default: Any = MISSING) -> Any:
     """Declare a field as an argument: its metavar, its help and its default."""
-    return field(default=default, metadata={"typer": Argument(help=told, metavar=takes)})
+    return field(default=default, metadata={"declared": Argument(help=told, metavar=takes)})
 
 
 class Asked:
@@ -256,7 +328,8 @@ def with_options(command: Command, standing: Mapping[str, str] = NOTHING, said: 
     parameters = [parameter for parameter in every if parameter.name not in said]
 
     @wraps(command)
-    def flat(**values: Any) -> None:
+    def flat(**parsed: Any) -> None:
+        values = {name: (list(each) or None) if isinstance(each, tuple) else each for name, each in parsed.items()}
         with as_typed(values):
             given = {**unsaid, **values}
             command(**{name: filled(it, given) if is_dataclass(it) else given[name] for name, it in groups.items()})
@@ -274,8 +347,8 @@ def parameters_of(group: Group, standing: Mapping[str, str] = NOTHING) -> Iterat
         if is_dataclass(hint):
             yield from parameters_of(hint, standing)  # type: ignore[arg-type]
             continue
-        if "typer" in each.metadata:
-            hint = Annotated[hint, each.metadata["typer"]]
+        if "declared" in each.metadata:
+            hint = Annotated[hint, each.metadata["declared"]]
         default = _standing(each.name, hint, standing) if each.default is MISSING else each.default
         yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 

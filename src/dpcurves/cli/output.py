@@ -11,9 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
-from typer import Option
-
-from .options import NOTHING, chance, chosen, option, perhaps, size
+from .options import NOTHING, Option, chance, chosen, option, perhaps, size
 from .terminal import Misuse, Undelivered, say_plainly, terminal
 
 if TYPE_CHECKING:

@@ -7,11 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from typer import Argument, Option
-
 from ..arguments import Refused
 from .ask_file import deliver, delivering, files_written, page_of
-from .options import Command, chance, numbers
+from .options import Argument, Command, Option, chance, numbers
 from .output import InputFile, Output, ResultView, Shown, object_of, text_of
 from .terminal import Misuse, say, tell, terminal
 

@@ -17,9 +17,6 @@ def main() -> None:
         from .app import build
 
         if COMPLETING in os.environ:  # a shell asks what may follow: all commands are needed for an answer
-            from typer._completion_classes import completion_init
-
-            completion_init()
             build()()
         build(sys.argv[1:])()
     except KeyboardInterrupt:

@@ -10,11 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
-
 from . import options as of
 from .ask_file import FORGETFUL, UNTYPED, Terms, is_untyped, opened_session, quietly, told_after_charge, told_before
 from .columns import ALPHA
+from .options import Argument, Option
 from .output import Output, drawn, text_of
 from .terminal import Misuse, filling, filling_late, say, tell, terminal
 

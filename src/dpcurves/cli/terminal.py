@@ -15,7 +15,7 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-import typer
+import click
 
 from ..arguments import Named, Refused
 from .status import AWAY, BUDGET, DATA, FAULT, OUTPUT, STOPPED, UNREAD, USAGE
@@ -37,16 +37,16 @@ STATUS = {
 REWORDED = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
-        (r"^No such option: (\S+)", r"\1: there is no such option"),
+        (r"^No such option '(.*?)'", r"\1: there is no such option"),
         (
             r"^(--(?:lower|upper)): there is no such option.*",
             r"\1: there is no such option; both ends: --bounds LOWER:UPPER",
         ),
         (r"^No such command 'median'.*", "median: there is no such command; quantiles --at 0.5 gives the median"),
         (r"^No such command '(.*?)'", r"\1: there is no such command"),
-        (r" \(Possible options: (.*)\)$", r"; did you mean \1?"),
-        (r"\. Did you mean (.*)\?$", r"; did you mean \1?"),
+        (r"\. \(?Did you mean (?:one of: )?(.*)\?\)?$", r"; did you mean \1?"),
         (r"^Option '(.*?)' requires an argument$", r"\1: a value is needed"),
+        (r"'(-[^']*)'", r"\1"),
         (r"^Got unexpected extra argument\S* \((.*)\)$", r"argument: nothing is expected here, got \1"),
     )
 )
@@ -147,7 +147,7 @@ def refusal_of(error: BaseException) -> Refusal:
         return Refusal(f"{line}; {error.TOLD.format(error.request)}", status)
     if isinstance(error, KeyboardInterrupt):
         return Refusal("stopped", STOPPED)
-    if isinstance(error, typer.TyperException):
+    if isinstance(error, click.ClickException):
         return Refusal(_on_one_line(_usage(error)), USAGE)
     if isinstance(error, Named):
         names = (name.replace("_", "-") for name in error.argument.split(", "))
@@ -172,7 +172,7 @@ def _place(traceback: TracebackType | None) -> str:
     return place
 
 
-def _usage(error: typer.TyperException) -> str:
+def _usage(error: click.ClickException) -> str:
     """Parser's message with the argument first, in the form of this package's errors."""
     message = error.format_message().rstrip(".")
     parameter = getattr(error, "param", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from errno import EIO
@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import duckdb
 import numpy as np
-from arro3.core import Array, DataType, Field, RecordBatch, Schema, dictionary_dictionary, dictionary_indices
+from arro3.core import (
+    Array,
+    DataType,
+    Field,
+    RecordBatch,
+    Schema,
+    dictionary_dictionary,
+    dictionary_indices,
+    struct_field,
+)
 from numpy.typing import NDArray
 
 from ..arguments import NotInstalled, Refused
@@ -27,22 +36,48 @@ if TYPE_CHECKING:
     from ..data import CsvFile
 
 
-# SENSITIVE. Arrays from memory, and memory from arrays. Nothing is copied, and no value is looked at.
+# SENSITIVE. Arrow's C data interface (https://arrow.apache.org/docs/format/CDataInterface.html): arrays that lie in
+# memory of NumPy, and batches that an engine gives or takes. Nothing is copied, and no value is looked at.
 
 
-def of_buffers(held: DataType, length: int, *buffers: Any) -> Array:
-    """The array that lies in memory: bits of what is not missing, then what the type asks for."""
-    import nanoarrow
-
-    return Array.from_arrow(nanoarrow.c_array_from_buffers(held, length, buffers))
+_POINTER, _NUMBER, _OBJECT = ctypes.c_void_p, ctypes.c_int64, ctypes.py_object
 
 
-def buffers_of(array: Any) -> tuple[Any, ...]:
-    """The place of the first value of an array, and its memory: bits of what is not missing, then the rest."""
-    import nanoarrow
+def _fields(kind: type[Any], names: str) -> list[tuple[str, type[Any]]]:
+    return [(name, kind) for name in names.split()]
 
-    view = nanoarrow.c_array(array).view()
-    return view.offset, *view.buffers
+
+class _Schema(ctypes.Structure):
+    """The struct ArrowSchema."""
+
+    _fields_ = (
+        *_fields(_POINTER, "format name metadata"), *_fields(_NUMBER, "flags n_children"),
+        *_fields(_POINTER, "children dictionary release private_data"),
+    )  # fmt: skip
+
+
+class _Array(ctypes.Structure):
+    """The struct ArrowArray."""
+
+    _fields_ = (
+        *_fields(_NUMBER, "length null_count offset n_buffers n_children"),
+        *_fields(_POINTER, "buffers children dictionary release private_data"),
+    )
+
+
+class _Stream(ctypes.Structure):
+    """The struct ArrowArrayStream: four functions, and a number that identifies ours."""
+
+    _fields_ = (*_fields(_POINTER, "get_schema get_next get_last_error release private_data"),)
+
+
+_SCHEMA, _ARRAY, _STREAM = b"arrow_schema", b"arrow_array", b"arrow_array_stream"
+_TAKE = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, _POINTER)
+_LAST_ERROR = ctypes.CFUNCTYPE(_POINTER, _POINTER)
+_RELEASE = ctypes.CFUNCTYPE(None, _POINTER)
+Struct = TypeVar("Struct", _Schema, _Array)
+_new_capsule = ctypes.PYFUNCTYPE(_OBJECT, _POINTER, ctypes.c_char_p, _POINTER)(("PyCapsule_New", ctypes.pythonapi))
+_held_by = ctypes.PYFUNCTYPE(_POINTER, _OBJECT, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
 def seen_as(array: Array, held: DataType) -> Array:
@@ -55,83 +90,95 @@ def schema_of(fields: Iterable[tuple[str, DataType]]) -> Schema:
     return Schema([Field(name, held) for name, held in fields])
 
 
-# SENSITIVE. Batches that an engine gives. (Read by arro3, an engine could not call Python back: see `Stream`.)
+_lent: dict[int, tuple[Any, ...]] = {}
+"""What arrays lie in, until they are released."""
+_numbers = count(1)
+
+
+def of_buffers(held: DataType, length: int, *buffers: NDArray[Any]) -> Array:
+    """The array that lies in memory: bits of what is not missing, then what the type asks for, each without gaps."""
+    number = next(_numbers)
+    places = (_POINTER * len(buffers))(*(each.ctypes.data for each in buffers))
+    made = _Array(length, -1, 0, len(buffers), 0, ctypes.addressof(places), None, None, _place(_LET_GO), number)
+    _lent[number] = places, buffers
+    try:
+        capsule = _new_capsule(ctypes.addressof(made), _ARRAY, None)
+        return Array.from_arrow_pycapsule(held.__arrow_c_schema__(), capsule)
+    finally:
+        _released(made)  # if it was not taken
+
+
+def _let_go(array: int) -> None:
+    with suppress(BaseException):
+        given = _Array.from_address(array)
+        kept = _lent.pop(given.private_data, None)
+        given.release = None
+        del kept
+
+
+def _released(given: _Schema | _Array) -> None:
+    """Let the library that made it free what it holds, if it still does."""
+    if given.release:
+        _RELEASE(given.release)(ctypes.addressof(given))
+
+
+def _ends_of(text: Array) -> NDArray[np.int64]:
+    """Where texts with places of 64 bits begin, and where the last of them ends."""
+    capsule = text.__arrow_c_array__()[1]
+    array = _Array.from_address(_held_by(capsule, _ARRAY))
+    place = ctypes.cast(array.buffers, ctypes.POINTER(_POINTER))[1] or 0
+    ends = (ctypes.c_int64 * (len(text) + 1)).from_address(place + 8 * array.offset)
+    return np.frombuffer(memoryview(ends), dtype=np.int64).copy()
+
+
+class _Batches:
+    """Batches that an engine gives. (While arro3 read them, an engine could not call Python back: see `Stream`.)"""
+
+    def __init__(self, given: Any) -> None:
+        self._capsule = given.__arrow_c_stream__()  # which releases the stream
+        self._stream = _Stream.from_address(_held_by(self._capsule, _STREAM))
+        with self._got(self._stream.get_schema, _Schema()) as schema:
+            self.schema = Schema.from_arrow_pycapsule(_new_capsule(ctypes.addressof(schema), _SCHEMA, None))
+
+    def __iter__(self) -> Iterator[list[Array]]:
+        """The columns of each batch."""
+        places = range(len(self.schema))
+        rows = DataType.struct([self.schema.field(place) for place in places])
+        while True:
+            with self._got(self._stream.get_next, _Array()) as array:
+                if not array.release:
+                    return
+                capsule = _new_capsule(ctypes.addressof(array), _ARRAY, None)
+                batch = Array.from_arrow_pycapsule(rows.__arrow_c_schema__(), capsule)
+            yield [struct_field(batch, place) for place in places]
+
+    @contextmanager
+    def _got(self, function: int, into: Struct) -> Iterator[Struct]:
+        if _TAKE(function)(ctypes.addressof(self._stream), ctypes.addressof(into)):  # other threads of Python go on
+            raise RuntimeError("a batch could not be read")
+        try:
+            yield into
+        finally:
+            _released(into)
 
 
 def types_from(stream: Any) -> list[DataType]:
     """The types of the columns of a stream."""
-    import nanoarrow
-
-    with nanoarrow.c_array_stream(stream) as opened:
-        return Schema.from_arrow(opened.get_schema()).types
+    return _Batches(stream).schema.types
 
 
 def batches_from(stream: Any) -> Iterator[list[Array]]:
     """The columns of each batch of a stream."""
-    import nanoarrow
-
-    with nanoarrow.c_array_stream(stream) as opened:
-        for batch in opened:
-            yield [Array.from_arrow(column) for column in batch.children]
+    yield from _Batches(stream)
 
 
 def doubles_from(stream: Any) -> Iterator[list[FloatArray]]:
     """The columns of each batch of a stream whose columns are doubles, none of them missing."""
-    import nanoarrow
+    for batch in batches_from(stream):
+        yield [column.to_numpy() for column in batch]
 
-    with nanoarrow.c_array_stream(stream) as opened:
-        for batch in opened:
-            yield [_doubles(column) for column in batch.children]
-
-
-def _doubles(column: Any) -> FloatArray:
-    offset, _, values = buffers_of(column)
-    return np.frombuffer(values, dtype=np.float64)[offset : offset + len(column)]
-
-
-# SENSITIVE. Batches that an engine takes, by Arrow's C stream interface.
-
-
-_POINTER, _NUMBER, _OBJECT = ctypes.c_void_p, ctypes.c_int64, ctypes.py_object
-
-
-def _fields(kind: type[Any], names: str) -> list[tuple[str, type[Any]]]:
-    return [(name, kind) for name in names.split()]
-
-
-class _Schema(ctypes.Structure):
-    """A schema as C has it. (https://arrow.apache.org/docs/format/CDataInterface.html)"""
-
-    _fields_ = (
-        *_fields(_POINTER, "format name metadata"), *_fields(_NUMBER, "flags n_children"),
-        *_fields(_POINTER, "children dictionary release private_data"),
-    )  # fmt: skip
-
-
-class _Array(ctypes.Structure):
-    """The struct ArrowArray of Arrow's C data interface."""
-
-    _fields_ = (
-        *_fields(_NUMBER, "length null_count offset n_buffers n_children"),
-        *_fields(_POINTER, "buffers children dictionary release private_data"),
-    )
-
-
-class _Stream(ctypes.Structure):
-    """The struct ArrowArrayStream of Arrow's C stream interface: four functions, and a number that identifies ours."""
-
-    _fields_ = (*_fields(_POINTER, "get_schema get_next get_last_error release private_data"),)
-
-
-_SCHEMA, _ARRAY, _STREAM = b"arrow_schema", b"arrow_array", b"arrow_array_stream"
-_TAKE = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, _POINTER)
-_LAST_ERROR = ctypes.CFUNCTYPE(_POINTER, _POINTER)
-_RELEASE = ctypes.CFUNCTYPE(None, _POINTER)
-_new_capsule = ctypes.PYFUNCTYPE(_OBJECT, _POINTER, ctypes.c_char_p, _POINTER)(("PyCapsule_New", ctypes.pythonapi))
-_held_by = ctypes.PYFUNCTYPE(_POINTER, _OBJECT, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 _open: dict[int, tuple[Schema, Iterator[RecordBatch], _Stream]] = {}
-_numbers = count(1)
 _failure = ctypes.create_string_buffer(b"a batch could not be read")
 
 
@@ -153,7 +200,7 @@ class Stream:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         number = next(_numbers)
-        stream = _Stream(*(ctypes.cast(each, _POINTER).value for each in _FUNCTIONS), number)
+        stream = _Stream(*map(_place, _FUNCTIONS), number)
         _open[number] = (self._schema, self._read(), stream)
         return _new_capsule(ctypes.addressof(stream), _STREAM, None)
 
@@ -199,7 +246,14 @@ def _release(stream: int) -> None:
         del kept
 
 
+def _place(function: Any) -> int | None:
+    return ctypes.cast(function, _POINTER).value
+
+
 _FUNCTIONS: list[Any] = [_TAKE(_give_schema), _TAKE(_give_next), _LAST_ERROR(_say_last_error), _RELEASE(_release)]
+_LET_GO: Any = _RELEASE(_let_go)
+for _each in (*_FUNCTIONS, _LET_GO):
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_each))  # what outlives this module is released by it, too
 
 
 # Columns by their schema, and the SQL that reads them. No value is looked at.
@@ -458,34 +512,33 @@ def array_of(values: NDArray[Any]) -> Array:
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     values = np.asarray(values)
     if values.dtype.kind in "fiub":
-        found = Array.from_numpy(_native(values))
-        return found if mask is None else _masked(found, mask)
+        native = _native(values)
+        found = Array.from_numpy(native)
+        return found if mask is None else _masked(found.type, native, mask)
     if values.dtype.kind == "M":
         unit, steps = np.datetime_data(values.dtype)
         if unit not in DATE_UNITS or steps != 1:
             # By way of femtoseconds where a second has more parts than NumPy converts at once.
             values = (values.astype("datetime64[fs]") if unit == "as" else values).astype("datetime64[s]")
         missing = np.isnat(values) if mask is None else np.isnat(values) | mask
-        return _masked(_times(_native(values)), missing)
+        return _masked(*_times(_native(values)), missing)
     found_texts = [text_of(value) for value in (values.tolist() if values.dtype.kind in "OUS" else values)]
     if mask is not None:
         found_texts = [None if hides else text for text, hides in zip(found_texts, mask, strict=True)]
     return Array(found_texts, DataType.large_binary())
 
 
-def _times(values: NDArray[Any]) -> Array:
-    """Days or moments, in the type that says what they count in. What is no time is any."""
+def _times(values: NDArray[Any]) -> tuple[DataType, NDArray[Any]]:
+    """The type that says what days or moments count in, and how many of it each is. What is no time is any."""
     unit: Any = np.datetime_data(values.dtype)[0]
     counted = values.view(np.int64)
-    if unit == "D":
-        return seen_as(Array.from_numpy(counted.astype(np.int32)), DataType.date32())
-    return seen_as(Array.from_numpy(counted), DataType.timestamp(unit))
+    return (DataType.date32(), counted.astype(np.int32)) if unit == "D" else (DataType.timestamp(unit), counted)
 
 
-def _masked(array: Array, missing: NDArray[np.bool_]) -> Array:
-    """An array of which no value is missing, but for those that are from now on."""
-    *_, values = buffers_of(array)
-    return of_buffers(array.type, len(array), np.packbits(~missing, bitorder="little"), values)
+def _masked(held: DataType, values: NDArray[Any], missing: NDArray[np.bool_]) -> Array:
+    """The values, but for those that are missing."""
+    kept = np.packbits(values, bitorder="little") if values.dtype.kind == "b" else values
+    return of_buffers(held, len(values), np.packbits(~missing, bitorder="little"), kept)
 
 
 def _native(values: NDArray[Any]) -> NDArray[Any]:
@@ -574,13 +627,8 @@ def _not_too_long(text: Array) -> Array:
     """Texts as they are; null where one has too many bytes."""
     if text.nbytes <= LONGEST_TEXT:
         return text
-    first, bits, ends, letters = buffers_of(text)
-    lines = slice(first, first + len(text))
-    ends = np.frombuffer(ends, dtype=np.int64)[first : lines.stop + 1]
-    short = np.diff(ends) <= LONGEST_TEXT
-    if text.null_count:
-        short &= np.unpackbits(np.frombuffer(bits, dtype=np.uint8), bitorder="little")[lines].astype(bool)
-    return of_buffers(text.type, len(text), np.packbits(short, bitorder="little"), ends, letters)
+    short = np.diff(_ends_of(text)) <= LONGEST_TEXT
+    return text if short.all() else text.take(_masked(DataType.int64(), np.arange(len(text)), ~short))
 
 
 def _held(declared: DataType) -> DataType:

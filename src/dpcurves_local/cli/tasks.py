@@ -7,14 +7,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from dpcurves.cli.ask_file import deliver, delivering, quietly
 from dpcurves.cli.columns import Histogram2DView, HistogramView
 from dpcurves.cli.options import (
     CellOptions,
     ColumnOptions,
     Command,
+    Option,
     Price,
     SourceOptions,
     TaskDocument,

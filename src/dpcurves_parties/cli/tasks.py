@@ -10,9 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 from warnings import catch_warnings, simplefilter
 
-from typer import Argument, Option
-
 from dpcurves.cli import options as of
+from dpcurves.cli.options import Argument, Option
 from dpcurves.cli.terminal import Misuse, require_packages, say, terminal, waiting
 
 from .pair_tasks import Bearer, OfPairs, Parties, create_of_pairs

@@ -1,8 +1,7 @@
 """HTTPS to one server, which proves itself by a certificate.
 
 Sockets are the standard library's: of another client each fault would have to be found beneath errors of its own, to
-say whether a certificate has expired, is another one's, or nobody answers. Heads of answers are read by the parser of
-the servers, in a tenth of the time that `http.client` needs.
+say whether a certificate has expired, is another one's, or nobody answers.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPResponse
 from os import PathLike
 from pathlib import Path
 from threading import Lock
 from typing import Self
 from urllib.parse import urlsplit
-
-from httptools import HttpParserError, HttpResponseParser
 
 from dpcurves.arguments import Away, Refused
 
@@ -28,7 +26,9 @@ PATIENCE = 60.0
 """Seconds that an answer may take."""
 LARGEST_MESSAGE = 2**30
 SHORT = 2**16
-"""Bytes that are sent together with a head, or read at once."""
+"""Bytes that are sent together with a head."""
+LARGEST_PART = 2**20
+"""Bytes that are read at once of a response of unknown length."""
 EXPIRED = 10
 """OpenSSL's code of an expired certificate."""
 
@@ -103,7 +103,7 @@ class Channel:
             was_kept = self._connection is not None
             try:
                 return self._exchanged(method, path, body, headers)
-            except (OSError, HttpParserError) as error:
+            except (OSError, HTTPException) as error:
                 self.close()
                 if not was_kept or isinstance(error, TimeoutError):
                     raise self._lost(error) from None  # else a connection that was kept open may have ended: once more
@@ -120,12 +120,12 @@ class Channel:
         else:
             self._connection.sendall(message)
             self._connection.sendall(body)
-        answer = HttpResponse()
-        while not answer.is_whole:
-            answer.take(self._connection.recv(SHORT))
-        if not answer.goes_on:
+        with HTTPResponse(self._connection, method=method) as answer:
+            answer.begin()
+            told = _body_of(answer)
+        if answer.will_close:
             self.close()
-        return answer.status, b"".join(answer.parts)
+        return answer.status, told
 
     def _connected(self, host: str, port: int) -> ssl.SSLSocket:
         raw = socket.create_connection((host, port), self.patience)
@@ -157,45 +157,24 @@ class Channel:
         return line if isinstance(line, str) else f"{self.who}: {self.place} refused without a word"
 
 
-class HttpResponse:
-    """A response of HTTP 1.1 that is being received.
+def _body_of(answer: HTTPResponse) -> bytes:
+    """The whole body of a response, which says how long it is.
 
-    Attributes:
-        status: Its status, once its head has come.
-        parts: What has come of its body.
-        is_whole: True if all of it has come.
-        goes_on: True if another request may follow on the connection.
+    Raises:
+        OSError: the connection has ended before.
+        HTTPException: it does not say how long it is, or is too long.
     """
-
-    def __init__(self) -> None:
-        self.status, self.parts, self.is_whole, self.goes_on = 0, list[bytes](), False, False
-        self._size, self._parser = 0, HttpResponseParser(self)
-
-    def take(self, data: bytes) -> None:
-        """Some of it has come.
-
-        Raises:
-            OSError: the connection has ended before.
-            HttpParserError: it is no answer, or too long.
-        """
-        if not data:
-            raise ConnectionResetError
-        self._parser.feed_data(data)
-
-    def on_headers_complete(self) -> None:
-        """The head has come."""
-        self.status = self._parser.get_status_code()
-
-    def on_body(self, body: bytes) -> None:
-        """Some of the body has come."""
-        self._size += len(body)
-        if self._size > LARGEST_MESSAGE:
-            raise ValueError("an answer is too long")
-        self.parts.append(body)
-
-    def on_message_complete(self) -> None:
-        """End of the response; an informational one (100 to 199) is followed by another."""
-        self.is_whole, self.goes_on = self.status >= 200, self._parser.should_keep_alive()
+    if answer.chunked:
+        parts, size = list[bytes](), 0
+        while part := answer.read(LARGEST_PART):
+            parts.append(part)
+            size += len(part)
+            if size > LARGEST_MESSAGE:
+                raise HTTPException
+        return b"".join(parts)
+    if answer.length is None or answer.length > LARGEST_MESSAGE:
+        raise HTTPException
+    return answer.read()
 
 
 class ClosedOnReset(ssl.SSLSocket):
