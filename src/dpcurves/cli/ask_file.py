@@ -126,7 +126,9 @@ def _show(question: object, curve: Any, view: View[Any], output: Output) -> None
     say(screen, footer(curve.privacy))
 
 
-def told_before(session: Session, question: object, loss: PrivacyLoss, rows: int | None = None, name: str = "") -> None:
+def told_before(
+    session: Session, question: Question[Any], loss: PrivacyLoss, rows: int | None = None, name: str = ""
+) -> None:
     """Print notes on the plan of a question that looks for a range, groups or a bound, before it is charged."""
     bounded = session.unit.is_bounded or rows is not None
     if getattr(question, "is_told_before", False) or loss.delta or not bounded:
