@@ -132,9 +132,6 @@ class CompetingRisks(Covered):
 
         They are for the estimate from exact times of these records; with `population`, for that of the population,
         which needs independent units of one record each, and censoring that does not depend on what would have come.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level, drawn = chance("level", level), self.draws(0, population=population)
         told = self._told.ends(drawn.known, self._cells)

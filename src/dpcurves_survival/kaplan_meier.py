@@ -241,9 +241,6 @@ class Survival(Covered):
         It begins at the lower edge of the first cell that the median may lie in and ends at the upper edge of the last
         one, in whatever order records left inside cells; see `median_cells`. Where cells are wide and the noise is
         small the coverage is higher.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         first, last = inference.median_cells(*self._orders(population), chance("level", level))
         cells = np.concatenate([self._cells, [[self._cells[-1, 1], inf]]])
@@ -257,20 +254,13 @@ class Survival(Covered):
         units of one record each, and censoring that does not depend on the time of the event. For the population, where
         20 records or fewer are at risk, the lower end is 0 and the upper end is that of the cell before. They contain
         `y`.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         orders, known = self._orders(population)
         lower, upper = inference.survival_band(orders, known, chance("level", level))
         return np.minimum(np.append(1.0, lower), self.y), np.maximum(np.append(1.0, upper), self.y)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """The band as ends, of shape ``(cells + 1, 2)``.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
+        """The band as ends, of shape ``(cells + 1, 2)``."""
         return np.stack(self.band(level, population=population), axis=1)
 
     def _orders(self, population: bool) -> tuple[inference.Orders, BoolArray]:

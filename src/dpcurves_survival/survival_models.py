@@ -186,11 +186,7 @@ class SurvivalModel(Covered):
         return np.asarray(np.add.reduceat(self._counts.counts.sum(axis=(0, 1)), self._starts))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Lower and upper ends of `observed`, each on its own: shape ``(groups, 2)``.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
+        """Lower and upper ends of `observed`, each on its own: shape ``(groups, 2)``."""
         level, drawn = chance("level", level), self._counts.drawn(population)
         ends = []
         for early in self._orders:

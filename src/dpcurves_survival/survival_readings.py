@@ -59,9 +59,6 @@ class Estimate:
         Noise, and for the population sampling, are simulated; events and censored records of one cell may have come in
         any order, and anywhere inside it. The population needs independent units of one record each, and censoring that
         does not depend on the time of the event. Where too few are at risk to tell, it holds all that is possible.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         low, high = self.ends(chance("level", level), population)
         return (min(low, self.value), max(high, self.value)) if isfinite(self.value) else (low, high)
@@ -423,9 +420,6 @@ class CumulativeHazard(Covered):
 
         The largest studentised error is bounded, for the order of each cell that is least favourable: if all that are
         censored in it leave before its events, hazards are largest. Infinite where nothing is known.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level, drawn = chance("level", level), drawn_of(self.curve, 0, population=population)
         told = table_of(self.curve._told, tied=self.curve.grid.values is not None).ends(drawn.known, self.curve._cells)
@@ -555,11 +549,7 @@ class SurvivalNumbers(Joined):
         return log_rank_test(one, other, rho=rho, gamma=gamma)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Lower and upper ends of all `estimates`, in their order, each on its own: shape ``(estimates, 2)``.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
+        """Lower and upper ends of all `estimates`, in their order, each on its own: shape ``(estimates, 2)``."""
         return np.array([each.interval(level, population=population) for each in self.estimates.values()])
 
     def _columns(self) -> dict[str, Any]:

@@ -583,9 +583,6 @@ class IntervalCensored(Covered):
 
         Looks may have been anywhere inside their cells: the lower ends are those of times that are rounded down, the
         upper ends of times that are rounded up.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         require_independent(self.privacy, population)

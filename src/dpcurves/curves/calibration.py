@@ -84,14 +84,6 @@ class Calibration(CoveredGroups):
         population that the records were drawn from with a score in the group, which needs independent units of one
         record each. About one in twenty intervals at level 0.95 may miss, so one group beside the diagonal is no
         evidence: `HosmerLemeshow` judges all groups at once.
-
-        Args:
-            level: The chance of each interval.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         ends = self.groups.intervals(share_intervals, level, self.privacy, population=population, generator=generator)
         return outermost(ends, np.stack([self.prob_true] * 2, axis=1))
@@ -219,14 +211,6 @@ class HosmerLemeshow(CoveredGroups):
 
         Each is for the number of positives among these records of its group; with `population`, for the expected number
         in a group of that size, which needs independent units of one record each. They contain `observed`.
-
-        Args:
-            level: The chance of each interval.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         ends = self.groups.intervals(
             positive_intervals, level, self.privacy, population=population, generator=generator

@@ -105,9 +105,6 @@ class Bins(Covered):
         simulated. A bin has at least what is inside and at most what is around. That holds for these records; for the
         `population` that they were drawn from noise and sampling are simulated together: see `means_at_once`. That
         needs independent units of one record each.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         records = self._around(level, generator)

@@ -67,14 +67,6 @@ class PrecisionRecall(BandedReading):
         They are for the rates of these records; with `population`, those of the population that the records were drawn
         from, which needs independent units of one record each. The bands of both rates are simultaneous: see
         `ratio_bands`. Where noise alone can explain the count above a threshold, the interval of precision is 0 to 1.
-
-        Args:
-            level: The probability that no true value lies outside its ends.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         asked = PRECISION, RECALL
         precision, recall = self.table.bands(asked, level, population=population, generator=generator)
@@ -138,14 +130,6 @@ class CumulativeGain(BandedReading):
         independent units of one record each. All are simultaneous: see `ratio_bands`. The limits of the lift are the
         tighter of two: those that follow from the limits of precision and prevalence, and those that follow from the
         limits of both shares. Where the share of records above a threshold may be zero the upper limit is infinite.
-
-        Args:
-            level: The probability that no true value lies outside its ends.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         asked = FLAGGED, RECALL, PRECISION
         shares = self.table.bands(asked, level, population=population, generator=generator)
@@ -223,14 +207,6 @@ class DecisionCurve(TableReading):
 
         They hold the net benefit of these records; with `population`, that of the population that the records were
         drawn from, which needs independent units of one record each. See `ratio_bands`.
-
-        Args:
-            level: The probability that no true value lies outside its ends.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         points, thresholds = _points(self.table), len(self.table.thresholds)
         asked = (benefit_at(odds(self.threshold), points, thresholds),)
@@ -314,14 +290,6 @@ class Confusion(TableReading):
         from, which needs independent units of one record each. The interval is 0 to 1 where noise alone can explain
         what was counted. F1 rises with the share of true positives among all that are positive or called so, whose
         interval is taken along.
-
-        Args:
-            level: The chance of each interval.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         found = self.table.share_intervals(
             lambda cells: _parts(_four(cells, self._point)), level, population=population, generator=generator
@@ -455,14 +423,6 @@ class ScoreCalibration(TableReading):
         Each holds the share of positives among these records of its group; with `population`, the share among the
         population that the records were drawn from, which needs independent units of one record each. The interval is 0
         to 1 where noise alone can explain the count of a group.
-
-        Args:
-            level: The chance of each interval.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
 
         def parted(cells: FloatArray) -> tuple[FloatArray, FloatArray]:

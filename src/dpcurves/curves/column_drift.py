@@ -88,7 +88,8 @@ class Drift(Joined):
     Formal guarantees: all is read from released curves, at no further loss. Losses of windows are those of their
     curves: they add up where one person is in several.
 
-    Data frame: a row for each window and statistic.
+    Data frame: a row for each window and statistic: value, threshold, p-value, alarm. Pictures show each statistic over
+    its threshold, window by window: what lies above 1 is an alarm.
     """
 
     TITLE = "Drift since the reference"
@@ -125,23 +126,16 @@ class Drift(Joined):
             f"each window and the reference have a loss of their own; the reference {self.reference.privacy.loss}"
         )
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = None,
-        population: bool = True,
-        name: str | None = None,
-        style: str | None = None,
-    ) -> Axes:
-        """Draw each statistic, over its threshold, window by window: what lies above 1 is an alarm."""
+    def _heading(self) -> str:
+        return ""
+
+    def _drawn_at(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         names, at = list(self.windows), np.arange(len(self.windows), dtype=np.float64)
         over = {place: each.value / max(each.threshold, 1e-12) for place, each in self.shifts.items()}
         curves = {word: (at, np.array([over[window, word] for window in names])) for word in self.STATISTICS}
         curves["threshold"] = (at, np.ones(len(at)))
         words = "window", f"over the threshold of {self.alarms:.1%} false alarms"
-        with display.styled(style, ax):
-            found = draw_curves(curves, self.privacy, labels=words, ax=ax, share=False)
+        found = draw_curves(curves, self.privacy, labels=words, ax=ax, share=False)
         found.set_xticks(at, names)
         return found
 

@@ -173,15 +173,8 @@ class Consistent(Joined):
         upper limit a tenth of the error chance is spent; where squares were not released, they are at most on the chord
         between the squares of both bounds.
 
-        Args:
-            level: The chance of each interval.
-            population: Whether they are for the population, not for these records.
-
         Returns:
             Of shape ``(numbers, 2)``, in the order of the data frame.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level, fitted, most = chance("level", level), self._fitted, self.privacy.most_records
         errors = upper_quantiles(np.abs(fitted.errors), level) + fitted.rounding

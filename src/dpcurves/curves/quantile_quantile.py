@@ -120,9 +120,6 @@ class QuantileQuantile(Joined):
         harm. For this reason, and because intervals end at edges of cells, they hold more often than `level` says. They
         are for quantiles of these records, or, with `population`, of the population; an end is infinite where the
         quantile may lie outside the grid.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         each = (1 + chance("level", level)) / 2
         both = (self.first, self.second)

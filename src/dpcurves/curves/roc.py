@@ -194,9 +194,6 @@ class ROC(TableReading):
         of one record each; the sampling variance is that of `spread_of`.
 
         The interval is 0 to 1 where noise alone can explain the counts of a class: then the area may not exist.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         require_independent(self.privacy, population)

@@ -171,11 +171,7 @@ class Summary(Covered):
         return np.array(ends)
 
     def interval(self, level: float, *, population: bool = False, draws: int = DRAWS) -> tuple[float, float]:
-        """Confidence limits of the number that was asked for, from so many simulated draws; see `intervals`.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
+        """Confidence limits of the number that was asked for, from so many simulated draws; see `intervals`."""
         return self._interval(self.statistic, level, population=population, draws=draws)
 
     def mean_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
@@ -263,7 +259,7 @@ class SummaryByCategory(ByCategory[Summary]):
     MEMBERS = "summary"
     COVERS = EACH
 
-    plot = Covered.plot
+    _drawn_at, _heading = Covered._drawn_at, Covered._heading
 
     def _ends(self, level: float, /, *, population: bool) -> FloatArray:
         return np.array([one.interval(level, population=population) for one in self.values()]).T
