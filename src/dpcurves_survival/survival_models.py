@@ -22,7 +22,6 @@ from dpcurves.curves.question import (
     grid_from_json,
     grid_to_json,
     keys_of,
-    labels,
     read_cells,
     statement_of,
 )
@@ -32,6 +31,7 @@ from dpcurves.data.axis import Category, Predictor
 from dpcurves.display import numeral
 from dpcurves.summaries.two_classes import on_simplex
 
+from .kaplan_meier import event_of
 from .survival_readings import SHARE, Estimate
 
 LEAST, LEAST_RECORDS = 0.02, 0.5
@@ -338,7 +338,7 @@ class SurvivalModelQuestion:
 
     def __post_init__(self) -> None:
         times, _ = Axis(self.time, self.times).grid, Axis(self.score, self.scores)
-        labels(self.event, self.came, self.censored, ("censored", "came"))
+        event_of(self)
         keys_of(self.by)
         require_kind("groups", self.groups, int, "a whole number")
         if not 2 <= self.groups <= self.scores.cells:
@@ -357,9 +357,8 @@ class SurvivalModelQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts by event, cell of time and cell of score."""
-        event = labels(self.event, self.came, self.censored, ("censored", "came"))
         times, scores = self.times.with_outside(Outside.APART), self.scores.with_outside(Outside.CLAMPED)
-        axes = axes_of(self.by, event, Axis(self.time, times), Axis(self.score, scores))
+        axes = axes_of(self.by, event_of(self), Axis(self.time, times), Axis(self.score, scores))
         found = yield from needed(Prefixes(axes), ALL)
         privacy = statement_of(found.releases, self.model)
         parts = rows_of(found.counts, 2 * times.slots) if self.by is not None else [found.counts]

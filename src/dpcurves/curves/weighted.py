@@ -67,6 +67,10 @@ class Squares:
         """About how many records are used, without bias: those that have a weight and lie in a cell."""
         return float(self.sums.sum() + self.evidence.values[-1] / Weights.STEPS)
 
+    def design_effect(self, caps: float) -> float:
+        """That of Kish (1965), n sum w^2 / (sum w)^2, at a sum of weights over the cap."""
+        return kish(self.records, caps, float(self.sums.sum()))
+
     def ratios(self, slots: FloatArray) -> Ratios:
         """Sampling errors of sums of weights, from these sums in slots over the cap."""
         return ratios_of(np.add.reduceat(slots, np.array(self.starts)), self.sums, self.noise)
@@ -126,12 +130,16 @@ def asked_of_weights(axes: Any, weights: Weights, setting: Setting) -> Needs[tup
 
 def note_of(squares: Squares, caps: float) -> str:
     """The note of every weighted result: cap, records left out, and the design effect, from released numbers."""
-    total, records = float(squares.sums.sum()), squares.records
     rule = f"{squares.weights}, {MISSING_WEIGHTS}"
-    if caps <= CLEAR or total <= len(squares.starts) ** 0.5 * squares.noise:
+    if caps <= CLEAR or float(squares.sums.sum()) <= len(squares.starts) ** 0.5 * squares.noise:
         return f"{rule}; noise hides the design effect of the weights"
-    effect = kish(records, caps, total)
+    effect = squares.design_effect(caps)
     return f"{rule}; the design effect of the weights is about {effect:.2f} (Kish: n sum w^2 / (sum w)^2)"
+
+
+def rows_of_weights(curve: Any) -> list[tuple[str, str]]:
+    """Rows of the HTML summary of a weighted curve."""
+    return [("sum of weights", numeral(curve.count)), ("design effect", f"{curve.design_effect:.2f}")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +201,7 @@ class WeightedShares(PrefixShares):
     @property
     def design_effect(self) -> float:
         """That of Kish: n sum w^2 / (sum w)^2."""
-        return kish(self.of_squares.records, float(self.caps.sum()), float(self.of_squares.sums.sum()))
+        return self.of_squares.design_effect(float(self.caps.sum()))
 
     @property
     def _slots(self) -> FloatArray:
@@ -298,8 +306,7 @@ class WeightedCDF(CDF):
         return {**super()._question(), **self.prefixes.of_squares.to_json()}
 
     def _summary(self) -> list[tuple[str, str]]:
-        told = [("sum of weights", numeral(self.count)), ("design effect", f"{self.design_effect:.2f}")]
-        return [*super()._summary(), *told]
+        return [*super()._summary(), *rows_of_weights(self)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

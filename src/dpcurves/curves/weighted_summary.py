@@ -15,7 +15,7 @@ from ..arguments import Refused, chance
 from ..arrays import FloatArray
 from ..conversation import Evidence, Needs, PrivacyStatement, Setting, Single, needed
 from ..data import Axis, Grid, Weights
-from ..inference import kish, noise_of, public_generator, upper_quantile
+from ..inference import noise_of, public_generator, upper_quantile
 from ..queries import COARSE, Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
 from .by_category import axis_label, in_words
 from .question import require_independent, statement_of
@@ -100,8 +100,7 @@ class WeightedSummary(Summary):
     @property
     def design_effect(self) -> float:
         """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965). At least 1."""
-        squares = self._squares
-        return kish(squares.records, _caps(self.turns), float(squares.sums.sum()))
+        return self._squares.design_effect(_caps(self.turns))
 
     def intervals(
         self,
