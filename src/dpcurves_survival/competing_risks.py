@@ -213,8 +213,7 @@ class CompetingRisks(Covered):
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         ax, before, size = how["ax"], "" if how["name"] is None else f"{how['name']}, ", len(self.x)
         for row, cause in enumerate(self.causes):
-            part = slice(row * size, (row + 1) * size)
-            own = [shade._replace(lower=shade.lower[part], upper=shade.upper[part]) for shade in shades]
+            own = [shade.at(slice(row * size, (row + 1) * size)) for shade in shades]
             words: Any = {"label": self.label, "upwards": "share with an event", "share": True}
             told: Drawing = {"privacy": how["privacy"], "ax": ax, "name": f"{before}{cause}"}
             ax = draw_steps(self.x, self.incidence[row], shades=own, **words, **told)

@@ -258,7 +258,7 @@ class SurvivalModel(Covered):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         seen = np.isfinite(self.predicted)
-        told = [shade._replace(lower=shade.lower[seen], upper=shade.upper[seen]) for shade in shades]
+        told = [shade.at(seen) for shade in shades]
         ax = display.draw_calibration(self.predicted[seen], self.observed[seen], self.records[seen], shades=told, **how)
         ax.set(xlabel=f"predicted chance of an event before {self.horizon:g}", ylabel="share with an event, weighted")
         return ax

@@ -144,7 +144,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
             lower, upper = np.array(ends).T
             shades.append(Shade(lower, upper, covering(cast("float", level), EACH, who)))
         order = self.by_size(quartiles[:, 1])
-        rows = [shade._replace(lower=shade.ends[0][order], upper=shade.ends[1][order]) for shade in shades[::-1]]
+        rows = [shade.at(order) for shade in shades[::-1]]
         return display.draw_means(
             [names[place] for place in order], quartiles[order, 1], self.privacy, label=f"median of {curves[0].label}",
             shades=rows, halves=quartiles[order][:, [0, 2]], ax=ax,

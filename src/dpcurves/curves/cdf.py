@@ -534,7 +534,7 @@ class CDF(Covered):
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         draw, (x, y) = display.draw_cdf if self.values is None else display.draw_cdf_of_values, self._columns().values()
         at = self.prefixes.shown
-        parts = [shade._replace(lower=shade.lower[at], upper=shade.upper[at]) for shade in shades]
+        parts = [shade.at(at) for shade in shades]
         return draw(x[at], y[at], label=self.label, weighted=self.WEIGHTED, shades=parts, **how)
 
     def _columns(self) -> dict[str, FloatArray]:

@@ -16,11 +16,11 @@ from ..arrays import FloatArray, IntArray
 from ..conversation import PrivacyStatement
 from ..data import Grid, Outside, middles_of
 from ..display import draw_curves, numeral
-from ..inference import chance_of_as_much, draws_for, numbered_generator, upper_quantile
+from ..inference import chance_of_as_much, numbered_generator, upper_quantile
 from ..inference.two_samples import Null, ReleasedSample, alike, chance_of_less, largest_difference
 from ..summaries.two_classes import even_groups
 from .cdf import CDF
-from .comparison import MOST_CELLS, MOST_DRAWS, require_comparable, sample_of, sample_of_histogram
+from .comparison import require_comparable, samples_of
 from .histogram import Histogram
 from .question import require_independent
 from .result import Joined
@@ -238,19 +238,7 @@ def _grid_of(curve: Any) -> Grid:
 
 def _cells_of(reference: Any, window: Any, generator: np.random.Generator) -> DriftCells:
     middles = middles_of(_grid_of(reference))
-    bounds: IntArray = np.arange(len(middles) + 1)
-    if isinstance(reference, Histogram):
-        first, second = (sample_of_histogram(each, generator) for each in (reference, window))
-    else:
-        laws = [each.prefixes.evidence.sums for each in (reference, window)]
-        bounds = np.intersect1d(laws[0].bounds, laws[1].bounds)
-        if len(bounds) > MOST_CELLS + 1:
-            bounds = bounds[np.linspace(0, len(bounds) - 1, MOST_CELLS + 1).round().astype(np.int64)]
-        draws = min(MOST_DRAWS, draws_for(max(len(law.bounds) for law in laws)))
-        first, second = (
-            sample_of(each.prefixes, bounds, np.concatenate(list(each.prefixes.simulated(draws, generator))))
-            for each in (reference, window)
-        )
+    first, second, bounds = samples_of(reference, window, generator)
     places = np.array([middles[one:other].mean() for one, other in pairwise(bounds.tolist())])
     return DriftCells.along(places, first, second)
 

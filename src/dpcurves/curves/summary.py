@@ -192,10 +192,7 @@ class Summary(Covered):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         place = list(self.statistics).index(self.statistic)
-        own = [
-            shade._replace(lower=np.asarray(shade.lower)[[place]], upper=np.asarray(shade.upper)[[place]])
-            for shade in shades
-        ]
+        own = [shade.at([place]) for shade in shades]
         return display.draw_means(
             [how["name"] or "all"], [self.value], how["privacy"], label=self.clamped, shades=own, ax=how["ax"]
         )
@@ -281,7 +278,7 @@ class SummaryByCategory(ByCategory[Summary]):
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         names, (first, *_), values = self._names(how["name"]), self.values(), [one.value for one in self.values()]
         order = self.by_size(np.array(values, dtype=np.float64))
-        rows = [shade._replace(lower=shade.lower[order], upper=shade.upper[order]) for shade in shades]
+        rows = [shade.at(order) for shade in shades]
         return display.draw_means(
             [names[place] for place in order], np.array(values)[order], how["privacy"], label=first.clamped,
             shades=rows, ax=how["ax"],
@@ -461,15 +458,7 @@ class SumQuestion(_Bounded):
     The loss is divided between the two so that the variance of the sum is least for these bounds.
 
     Attributes:
-        column: A column of numbers.
-        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
-            They may be given as ``bounds=(lower, upper)``, too.
-        by: See `CountQuestion`.
-        measured_in: The measuring unit of the column.
-
-    Raises:
-        ValueError: the bounds cross or are not finite.
-        TypeError: a field is of another kind.
+        column, lower, upper, by, measured_in: Those of a `SummaryQuestion`, and errors, too.
     """
 
     STATISTIC: ClassVar[str] = SUM
@@ -491,15 +480,7 @@ class MeanQuestion(_Bounded):
     The noise of the mean is a sixth more than without them.
 
     Attributes:
-        column: A column of numbers.
-        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
-            They may be given as ``bounds=(lower, upper)``, too.
-        by: See `CountQuestion`.
-        measured_in: The measuring unit of the column.
-
-    Raises:
-        ValueError: the bounds cross or are not finite.
-        TypeError: a field is of another kind.
+        column, lower, upper, by, measured_in: Those of a `SummaryQuestion`, and errors, too.
     """
 
     STATISTIC: ClassVar[str] = MEAN
@@ -517,15 +498,7 @@ class VarianceQuestion(_Bounded):
     public number of records decides; where it is private, their released count.
 
     Attributes:
-        column: A column of numbers.
-        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
-            They may be given as ``bounds=(lower, upper)``, too.
-        by: See `CountQuestion`.
-        measured_in: The measuring unit of the column.
-
-    Raises:
-        ValueError: the bounds cross or are not finite.
-        TypeError: a field is of another kind.
+        column, lower, upper, by, measured_in: Those of a `SummaryQuestion`, and errors, too.
     """
 
     STATISTIC: ClassVar[str] = VARIANCE

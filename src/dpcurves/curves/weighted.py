@@ -395,12 +395,8 @@ class WeightedQuantilesQuestion:
     """At or below which values do shares `at` of the weight lie? For the loss of a `WeightedCdfQuestion`.
 
     Attributes:
-        column: A column of numbers.
-        grid: Public cells.
+        column, grid, weight, weight_cap, measured_in: Those of a `WeightedCdfQuestion`.
         at: Shares between 0 and 1.
-        weight: A column of survey weights.
-        weight_cap: Its public cap: see `WeightedCdfQuestion`.
-        measured_in: The measuring unit of the column, for the axis.
 
     Raises:
         ValueError: a share is not between 0 and 1, or there is none; the cap is missing, or no finite number above 0.
