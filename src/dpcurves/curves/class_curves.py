@@ -43,6 +43,7 @@ class PrecisionRecall(BandedReading):
     SUMMARY = (("average precision", "{average_precision!n}"),)
     ARRAYS = ("precision", "recall", "thresholds", "average_precision")
     BANDED: ClassVar[tuple[str, ...]] = ("precision", "recall")
+    COLUMNS = ("threshold=thresholds", *BANDED)
 
     precision: FloatArray
     recall: FloatArray
@@ -81,9 +82,6 @@ class PrecisionRecall(BandedReading):
             self.recall, self.precision, self.average_precision, edges=EDGES, shades=shades, **how
         )
 
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"threshold": self.thresholds, "precision": self.precision, "recall": self.recall}
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CumulativeGain(BandedReading):
@@ -106,6 +104,7 @@ class CumulativeGain(BandedReading):
     SUMMARY = (("thresholds", "{table.grid.slots}"),)
     ARRAYS = ("flagged", "gain", "lift", "thresholds")
     BANDED: ClassVar[tuple[str, ...]] = ("flagged", "gain", "lift")
+    COLUMNS = ("threshold=thresholds", *BANDED)
 
     flagged: FloatArray
     gain: FloatArray
@@ -144,9 +143,6 @@ class CumulativeGain(BandedReading):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_gain(self.flagged, self.gain, edges=EDGES, shades=shades, **how)
-
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"threshold": self.thresholds, "flagged": self.flagged, "gain": self.gain, "lift": self.lift}
 
 
 def _share_above(count: FloatArray) -> FloatArray:

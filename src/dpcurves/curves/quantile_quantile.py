@@ -78,6 +78,7 @@ class QuantileQuantile(Joined):
     MARK = "p"
     IN_SHORT = "{first.label} against {second.label}, {p.size} quantiles"
     SUMMARY = (("first", "{first!r}"), ("second", "{second!r}"))
+    COLUMNS = ("p", "first=x", "second=y")
     ENDS = ("first_lower", "first_upper", "second_lower", "second_upper")
 
     p: FloatArray
@@ -154,9 +155,6 @@ class QuantileQuantile(Joined):
             self.x, self.y, both, labels=self._labels, edges=(self.first.x, self.second.x), shades=shades, ax=how["ax"],
             name=how["name"],
         )  # fmt: skip
-
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"p": self.p, "first": self.x, "second": self.y}
 
     def _ends(self, level: float, /, *, population: bool) -> FloatArray:
         return np.concatenate([ends.T for ends in self.intervals(level, population=population)])

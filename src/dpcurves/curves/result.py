@@ -429,7 +429,7 @@ class Released(Result, ABC):
         TITLE: The title of the HTML summary: a format, as all texts here, whose fields are attributes of the result.
         IN_SHORT: The middle of its one line: the column, and numbers of cells, points or records.
         SUMMARY: The rows of the HTML summary.
-        COLUMNS: The attributes that are columns of the data frame.
+        COLUMNS: The attributes that are columns of the data frame; ``column=attribute`` where one has another name.
         ARRAYS: The attributes that its form in JSON has; empty: the columns.
         ADDS: True if results of disjoint records add up: see `ByCategory.over`.
         MEASURED: The columns of counts or sums that may be suppressed; the first is the one that intervals are of.
@@ -673,7 +673,8 @@ class Released(Result, ABC):
         return _Words().vformat(words, (self,), {})
 
     def _columns(self) -> Mapping[str, Any]:
-        return {name: getattr(self, name) for name in self.COLUMNS}
+        named = (each.partition("=") for each in self.COLUMNS)
+        return {name: getattr(self, attribute or name) for name, _, attribute in named}
 
     def _arrays(self) -> Mapping[str, object]:
         return {name: getattr(self, name) for name in self.ARRAYS} or self._columns()

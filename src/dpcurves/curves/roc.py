@@ -137,6 +137,7 @@ class ROC(TableReading):
     SIZE = display.SQUARE
     TITLE = "{title}"
     IN_SHORT = "AUC {auc:.3f}, {table.grid.slots} cells"
+    COLUMNS = ("fpr", "tpr", "threshold=thresholds")
     ARRAYS = ("fpr", "tpr", "thresholds", "auc")
     ENDS = RocBand._fields
 
@@ -258,9 +259,6 @@ class ROC(TableReading):
             areas=[each for each in shades if isinstance(each, DrawnArea)],
             regions=[each for each in shades if isinstance(each, Region)], **how,
         )  # fmt: skip
-
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"fpr": self.fpr, "tpr": self.tpr, "threshold": self.thresholds}
 
     def _question(self) -> dict[str, Any]:
         finer = {} if self.within is None else {"within": list(self.within.starts)}

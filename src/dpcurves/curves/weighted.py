@@ -264,13 +264,9 @@ class WeightedCDF(CDF):
     cap count as the cap, which biases the curve where it cuts many of them off.
 
     Attributes:
-        x: Edges, of shape ``(cells + 1,)``.
-        y: Shares of the weight below the edges, non-decreasing in [0, 1], of the same shape; linear inside cells.
+        x, label, privacy, prefixes, smoothing: Those of a `CDF`.
+        y: Shares of the weight below the edges, non-decreasing in [0, 1], of the shape of `x`; linear inside cells.
         count: The sum of all weights, in their units: about how many people they stand for.
-        label: What the x axis shows.
-        privacy: The privacy statement, which every picture shows.
-        prefixes: The evidence that the curve was read from.
-        smoothing: How `y` was smoothed, if it was; see `smoothed`.
 
     Bands and intervals for these records account for noise; those for the population for sampling too, by linearised
     variances: records are taken as independent draws whose weights make up for their chances. Strata make intervals too
