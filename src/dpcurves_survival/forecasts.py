@@ -14,7 +14,7 @@ from dpcurves.forecasts import true_readings as read
 from dpcurves.forecasts.expected_errors import AREA, OF_ONE_AREA, OF_SLOW, ForecastKind, Table, named_column, quarter
 from dpcurves.forecasts.more_questions import made_weights, steps_of
 from dpcurves.forecasts.reference_laws import CLASSES, PLACES, Bits, Generator, Law, Places, along, chances_of, within
-from dpcurves.forecasts.true_readings import LEVEL, Columns, half_of_each
+from dpcurves.forecasts.true_readings import LEVEL, Columns, half_of_each, off
 
 from . import variants
 from .competing_risks import CompetingRisks, CompetingRisksQuestion, table_of
@@ -52,11 +52,6 @@ def of_survival(question: Any, curve: Survival, records: Columns, steps: FloatAr
     left, events = np.bincount(place, steps), np.bincount(place, came if steps is None else steps * came)
     share = np.append(1.0, np.cumprod(1 - events / np.maximum(np.cumsum(left[::-1])[::-1], 1e-9)))
     return off(curve.y, share[np.searchsorted(known, curve.x, side="left")])
-
-
-def off(found: FloatArray, truth: FloatArray) -> float:
-    """The root mean square of errors."""
-    return float(np.sqrt(np.mean((found - truth) ** 2)))
 
 
 PLAIN = ForecastKind(
@@ -182,11 +177,11 @@ def _model_error(question: Any, found: SurvivalModel, records: Columns) -> float
     return abs(found.auc.value - float(AtHorizon.weighted(inside, early=False, known=known).area()))
 
 
-def _half_of_model(found: SurvivalModel, population: bool) -> float:
-    return float(np.diff(found.auc.interval(LEVEL, population=population))[0]) / 2
-
-
-OF_MODELS = ForecastKind(CLASSES, _model_columns, _model_error, AREA, _half_of_model, "the area", quarter, OF_ONE_AREA)
+OF_MODELS = ForecastKind(
+    CLASSES, _model_columns, _model_error, AREA,
+    lambda found, population: read.half(found.auc.interval(LEVEL, population=population)),
+    "the area", quarter, OF_ONE_AREA,
+)  # fmt: skip
 
 
 OF_EDGES = PLAIN._replace(half=half_of_each)
