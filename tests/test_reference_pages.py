@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
 import api_pages
 import command_pages
+import doctests
 import error_pages
 import pytest
 
@@ -69,6 +71,15 @@ def documented(shown: Any) -> str:
     members = vars(shown).values() if isinstance(shown, type) else ()
     texts = [getattr(each, "__doc__", None) or "" for each in (shown, *members)]
     return "\n".join(texts) if texts[0] else ""
+
+
+def test_a_method_that_gives_intervals_shows_the_arguments_and_errors_of_all_that_do() -> None:
+    own = curves.Confusion.intervals.__doc__ or ""
+    told = doctests.explained(cleandoc(own), ["self", "level", "population", "generator"])
+    assert "Args:" not in own
+    assert re.findall(r"^    (\w+): ", told, re.MULTILINE) == ["level", "population", "generator", "ValueError"]
+    kept = doctests.explained(cleandoc(curves.Histogram.intervals.__doc__ or ""), ["self", "level", "population", "at"])
+    assert kept.count("Args:") == 1
 
 
 def walked(command: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:

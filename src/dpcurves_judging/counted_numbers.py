@@ -17,15 +17,15 @@ from dpcurves.arguments import Refused, chance, shown
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrivacyStatement, Release, needed
 from dpcurves.curves.by_category import parted, rows_of
-from dpcurves.curves.pair_mean import UNSEEN, ends_about
-from dpcurves.curves.question import require_independent, statement_of
+from dpcurves.curves.pair_mean import SimulatedCounts, ends_about
+from dpcurves.curves.question import statement_of
 from dpcurves.curves.result import EACH, Covered, Drawing
 from dpcurves.display import numeral
 from dpcurves.display.canvas import GREY, Shaded, canvas, explain
 from dpcurves.display.numerals import lettering
 from dpcurves.display.scores import draw_numbers
-from dpcurves.inference.simulation import draws_for, noise_of, numbered_generator
-from dpcurves.summaries.two_classes import LEAST_MASS, on_simplex
+from dpcurves.inference.simulation import draws_for, numbered_generator
+from dpcurves.summaries.two_classes import LEAST_MASS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,18 +155,14 @@ class CountedNumbers(Covered):
         return np.array([self.interval(name, level, population=population) for name in self._read])
 
     def _moved(self, one: Statistic, *, population: bool) -> FloatArray:
-        about = one.of(self._likely)
-        moved = one.of([likely + noise for likely, noise in zip(self._likely, self._noise, strict=True)]) - about
-        if not population:
-            return np.asarray(moved)
-        require_independent(self.privacy)
-        if len(self._likely) == 1:
-            return np.asarray(one.of([self._likely[0] + self._noise[0] + self._sampled[0]]) - about)
+        together = population and len(self._tables) == 1
+        about, moved = one.of(self._likely), one.of([each.drawn(together) for each in self._tables])
+        if together or not population:
+            return np.asarray(moved - about)
         alone = 0.0
-        for place, sampled in enumerate(self._sampled):
-            tables = [each + sampled if place == number else each for number, each in enumerate(self._likely)]
-            alone += float(np.std(one.of(tables)))
-        return np.asarray(moved + alone * numbered_generator(PLACE - 1).standard_normal(len(moved)))
+        for table in self._tables:
+            alone += float(np.std(one.of([e.likely + e.sampled if e is table else e.likely for e in self._tables])))
+        return np.asarray(moved - about + alone * numbered_generator(PLACE - 1).standard_normal(len(moved)))
 
     @cached_property
     def _read(self) -> Mapping[str, Statistic]:
@@ -182,35 +178,24 @@ class CountedNumbers(Covered):
         return self.evidence
 
     @cached_property
-    def _unbiased(self) -> Tables:
+    def _tables(self) -> list[SimulatedCounts]:
+        """The tables of the question, each with streams of simulation of its own, and as many draws of all."""
         shapes = zip(self._counted, self.question.shapes(), strict=False)
-        return [each.unbiased.reshape(shape) for each, shape in shapes]
-
-    @cached_property
-    def _likely(self) -> Tables:
-        return [on_simplex(each, max(float(each.sum()), 1.0)) for each in self._unbiased]
-
-    @cached_property
-    def _draws(self) -> int:
-        size = max(each.size for each in self._unbiased)
-        return max(400, min(MOST_DRAWS, draws_for(size), VALUES // size))
-
-    @cached_property
-    def _noise(self) -> Tables:
+        found = [each.unbiased.reshape(shape) for each, shape in shapes]
+        size = max(each.size for each in found)
+        draws = max(400, min(MOST_DRAWS, draws_for(size), VALUES // size))
         return [
-            noise_of(each.sums, each.total, self._draws, numbered_generator(PLACE + 2 * place)).reshape(-1, *told.shape)
-            for place, (each, told) in enumerate(zip(self._counted, self._unbiased, strict=True))
+            SimulatedCounts(counts, each, self.privacy, self.notes, place=PLACE + 2 * number, draws=draws)
+            for number, (counts, each) in enumerate(zip(found, self._counted, strict=True))
         ]
 
-    @cached_property
-    def _sampled(self) -> Tables:
-        found = []
-        for place, likely in enumerate(self._likely):
-            seen = likely.ravel() + UNSEEN / likely.size
-            people, shares = max(round(float(likely.sum())), 1), seen / seen.sum()
-            drawn = numbered_generator(PLACE + 1 + 2 * place).multinomial(people, shares, size=self._draws)
-            found.append((drawn - people * shares).reshape(self._draws, *likely.shape))
-        return found
+    @property
+    def _unbiased(self) -> Tables:
+        return [each.counts for each in self._tables]
+
+    @property
+    def _likely(self) -> Tables:
+        return [each.likely for each in self._tables]
 
     def _columns(self) -> Mapping[str, Any]:
         return {"number": list(self._read), "value": [self.value(name) for name in self._read]}

@@ -50,7 +50,7 @@ class QuantileForecasts(CountedNumbers):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         many, shares = len(self.question.quantiles), np.asarray(self.question.quantiles)
-        own = [shade._replace(lower=shade.lower[:many], upper=shade.upper[:many]) for shade in shades]
+        own = [shade.at(slice(many)) for shade in shades]
         ax = display.draw_calibration(shares, self.below, None, shades=own, **how)
         ax.set(xlabel="quantile that was forecast", ylabel="share of outcomes below it")
         return ax
@@ -157,7 +157,7 @@ class PredictedObserved(CountedNumbers):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         grid = self.question.grid
-        own = [shade._replace(lower=shade.lower[: grid.cells], upper=shade.upper[: grid.cells]) for shade in shades]
+        own = [shade.at(slice(grid.cells)) for shade in shades]
         ax = display.draw_numbers(
             dict(zip(map(str, middles_of(grid)), self.observed.tolist(), strict=True)), shades=own, **how
         )

@@ -94,7 +94,7 @@ class GroupRates(ScoresByCategory):
 
     Formal guarantees: as for `ByCategory`; all is read from what was released, at no further loss.
 
-    Data frame: a row for each group and rate.
+    Data frame: a row for each group and rate. Pictures show selection, true positive and false positive rates.
     """
 
     TITLE = "Rates by {column}"
@@ -174,16 +174,10 @@ class GroupRates(ScoresByCategory):
         label = f"difference of {number.replace('_', ' ')} at {self.threshold:g}"
         return draw_intervals(rows, privacy, label=label, nothing=0.0, shades=shades[::-1], ax=ax, name=name)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = 0.95,
-        population: bool = True,
-        name: str | None = None,
-        style: str | None = None,
-    ) -> Axes:
-        """Draw selection, true positive and false positive rates of all groups, with intervals that hold at once."""
+    def _heading(self) -> str:
+        return ""
+
+    def _drawn_at(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         rows = {f"{self.named(key)}: {number.replace('_', ' ')}": 0.0 for number in DRAWN for key in self}
         rows = dict(zip(rows, np.concatenate([self.values_of(number) for number in DRAWN]).tolist(), strict=True))
         shades, privacy = list[Shade](), self.privacy
@@ -192,8 +186,7 @@ class GroupRates(ScoresByCategory):
                 ends = np.concatenate([self.intervals_of(each, level, population=asked) for each in DRAWN])
                 shades.append(Shade(ends[:, 0], ends[:, 1], covering(chance("level", level), AT_ONCE, who)))
         label = f"share; a score of {self.threshold:g} or more is called positive"
-        with display.styled(style, ax):
-            return draw_intervals(rows, privacy, label=label, nothing=None, shades=shades[::-1], ax=ax, name=name)
+        return draw_intervals(rows, privacy, label=label, nothing=None, shades=shades[::-1], ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """A row for each group and number; with a `level`, ends that hold for all groups at once."""
@@ -259,17 +252,8 @@ class CurvesAtOnce(ByCategory[Covered]):
 
     MARK = "at_once"
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = 0.95,
-        population: bool = True,
-        name: str | None = None,
-        style: str | None = None,
-    ) -> Axes:
-        """Draw the curves in one picture, with bands that hold for all at once."""
-        found = super().plot(ax, level=self._each(level), population=population, name=name, style=style)
+    def _drawn_at(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
+        found = super()._drawn_at(self._each(level), population=population, ax=ax, name=name)
         if level is not None:
             legend, words = found.get_legend(), f"bands of all {len(self)} groups hold at once with chance {level:g}"
             if legend is not None:

@@ -83,8 +83,8 @@ class Uplift(CountedNumbers):
         if read is None:
             raise Refused("curve", f"one of {', '.join(CURVES)} is needed, got {shown(curve)}")
         require_independent(self.privacy, population)
-        likely, moved = self._likely[0], self._likely[0] + self._noise[0]
-        off = read(_above(moved + self._sampled[0] if population else moved)) - read(_above(likely))
+        likely = self._likely[0]
+        off = read(_above(self._tables[0].drawn(population))) - read(_above(likely))
         error, found, told = simultaneous_errors([off], level), read(_above(self._unbiased[0])), read(_above(likely))
         most = float(likely.sum())  # nobody gains more than one good outcome
         return np.minimum(np.maximum(found - error, -most), told), np.maximum(np.minimum(found + error, most), told)

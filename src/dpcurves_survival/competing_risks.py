@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
 from types import MappingProxyType
 from typing import Any, Unpack
 
@@ -16,39 +15,19 @@ from dpcurves.arguments import Refused, chance, require_kind
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Setting, needed
 from dpcurves.curves.by_category import axis_label, in_words, parted, rows_of
-from dpcurves.curves.question import (
-    By,
-    axes_of,
-    declared_values,
-    keys_of,
-    read_cells,
-    require_independent,
-    statement_of,
-)
+from dpcurves.curves.question import By, axes_of, declared_values, read_cells, statement_of
 from dpcurves.curves.result import Covered, Drawing, notes_on_dependence
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.data.axis import Category
 from dpcurves.display import numeral
 from dpcurves.inference import public_generator
-from dpcurves.inference.simulation import draws_for, noise_of, numbered_generator
+from dpcurves.inference.simulation import draws_for, noise_of
 from dpcurves.summaries.two_classes import non_decreasing
 
-from .inference import (
-    FEWEST_AT_RISK,
-    AtRisk,
-    Curves,
-    RiskTable,
-    at_risk,
-    band_between,
-    censored_inside,
-    interval_between,
-    known_cells,
-    log_hazard_ratio,
-    ratio_of,
-)
-from .kaplan_meier import MOST_CELLS
+from .inference import AtRisk, Curves, RiskTable, at_risk, band_between, censored_inside, known_cells
+from .kaplan_meier import require_times
 from .pictures import draw_steps
-from .survival_readings import CAME, PLACE, RATIO, TIME, Drawn, Estimate, Of, edge_of, estimate
+from .survival_readings import CAME, MORE, TIME, Estimate, Of, edge_of, estimate, ratio_of_hazards
 
 MOST_CAUSES = 32
 ANY = "all causes together"
@@ -137,11 +116,8 @@ class CompetingRisks(Covered):
 
         They are for the estimate from exact times of these records; with `population`, for that of the population,
         which needs independent units of one record each, and censoring that does not depend on what would have come.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        level, drawn = chance("level", level), self.draws(0, population=population)
+        level, drawn = chance("level", level), READ.drawn(self, 0, population=population)
         told = self._told.ends(drawn.known, self._cells)
         ends = [tuple(each.come.reshape(*each.come.shape[:-2], -1) for each in both) for both in (told, drawn[2:])]
         lower, upper = (each.reshape(self.incidence.shape) for each in band_between(ends[0], ends[1], level))  # type: ignore[arg-type]
@@ -179,7 +155,7 @@ class CompetingRisks(Covered):
         words = f"difference of shares with event {cause} at {at:g}"
         return estimate(
             words, (self, other), lambda one, two: one.come[..., row, edge] - two.come[..., row, edge],
-            "difference of shares", READ,
+            MORE, READ,
         )  # fmt: skip
 
     def hazard_ratio(self, other: CompetingRisks, cause: Category) -> Estimate:
@@ -189,26 +165,7 @@ class CompetingRisks(Covered):
             ValueError: there is no such cause, or grids or causes differ.
         """
         row = self._beside(other, cause)
-
-        def of(table: RiskTable) -> RiskTable:
-            others = table.events.sum(axis=-2) - table.events[..., row, :]
-            fewest = table.records if self.grid.values is not None else table.fewest - others
-            return RiskTable(table.events[..., row : row + 1, :], table.records, fewest)
-
-        def ends(level: float, population: bool) -> tuple[float, float]:
-            drawn = [each.draws(place, population=population) for place, each in enumerate((self, other))]
-            known, draws = drawn[0].known & drawn[1].known, min(len(each.table.records) for each in drawn)
-            if not known.any():
-                return 0.0, inf
-            tables, tied = [of(each.table.taken(draws)) for each in drawn], self.grid.values is not None
-            low, high = (log_hazard_ratio(tables[0], tables[1], known, 0 if tied else order) for order in (-1, 1))
-            lower, upper = interval_between(low, high, level)
-            return ratio_of(lower), ratio_of(upper)
-
-        known = self._known & other._known
-        value = ratio_of(float(log_hazard_ratio(of(self._told), of(other._told), known))) if known.any() else 0.0
-        found = value if 0 < value < inf else float("nan")
-        return Estimate(f"hazard ratio of {cause}", found, ends, self.privacy, RATIO)
+        return ratio_of_hazards(f"hazard ratio of {cause}", (self, other), READ, row)
 
     def _row(self, cause: Category) -> int:
         if cause not in self.causes:
@@ -220,24 +177,6 @@ class CompetingRisks(Covered):
         if other.causes != self.causes or not np.array_equal(other.x, self.x):
             raise Refused("other", "the same causes on the same grid are needed")
         return self._row(cause)
-
-    def draws(self, place: int, *, population: bool) -> Drawn:
-        """Draws of this group, in this place among several."""
-
-        def make() -> Drawn:
-            known, normal, told = self._known, None, self._told
-            if population:
-                require_independent(self.privacy)
-                known = np.logical_and.accumulate(known & (told.records > FEWEST_AT_RISK))
-            noises = self._noise(numbered_generator(PLACE + place))
-            if population:
-                shape = len(noises.records), len(self.causes) + 1, len(known)
-                normal = numbered_generator(PLACE + 2 + place).standard_normal(shape)
-            likely = np.diff(self.hazard, axis=1)
-            table = told.plausible(noises, likely / np.maximum(likely.sum(axis=0), 1.0), normal)
-            return Drawn(table, known, *table.ends(known, self._cells))
-
-        return self._once(("risk tables", place, population), None, make)
 
     @property
     def _cells(self) -> FloatArray:
@@ -279,8 +218,7 @@ class CompetingRisks(Covered):
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         ax, before, size = how["ax"], "" if how["name"] is None else f"{how['name']}, ", len(self.x)
         for row, cause in enumerate(self.causes):
-            part = slice(row * size, (row + 1) * size)
-            own = [shade._replace(lower=shade.lower[part], upper=shade.upper[part]) for shade in shades]
+            own = [shade.at(slice(row * size, (row + 1) * size)) for shade in shades]
             words: Any = {"label": self.label, "upwards": "share with an event", "share": True}
             told: Drawing = {"privacy": how["privacy"], "ax": ax, "name": f"{before}{cause}"}
             ax = draw_steps(self.x, self.incidence[row], shades=own, **words, **told)
@@ -306,11 +244,15 @@ def _lost(row: int, edge: int, time: float) -> Any:
     return lambda one: one.lost_to(time, edge)[..., row]
 
 
-def _shown(found: CompetingRisks) -> Curves:
-    return found._curves._replace(come=found.incidence, hazard=found.hazard)
+def _likely(found: CompetingRisks) -> FloatArray:
+    hazards = np.diff(found.hazard, axis=1)
+    return np.asarray(hazards / np.maximum(hazards.sum(axis=0), 1.0))
 
 
-READ = Of(CompetingRisks.draws, _shown)
+READ = Of(
+    lambda found: found._told, CompetingRisks._noise, _likely,
+    lambda found: found._curves._replace(come=found.incidence, hazard=found.hazard),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,15 +293,11 @@ class CompetingRisksQuestion:
     measured_in: str = ""
 
     def __post_init__(self) -> None:
-        grid = Axis(self.time, self.grid).grid
-        axis_label(self.time, self.measured_in)
-        keys_of(self.by)
+        require_times(self.time, self.grid, self.measured_in, self.by)
         if not isinstance(self.causes, (tuple, list)) or not 1 <= len(self.causes) <= MOST_CAUSES:
             raise Refused("causes", f"from 1 to {MOST_CAUSES} kinds of event are needed, in a tuple")
         object.__setattr__(self, "causes", tuple(self.causes))
         self._labels()
-        if grid.cells > MOST_CELLS:
-            raise Refused("grid", f"at most {MOST_CELLS} cells of time are counted, got {grid.cells}")
 
     def _labels(self) -> Categories:
         return Categories(self.event, (self.censored, *self.causes))

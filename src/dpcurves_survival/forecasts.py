@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 
 from dpcurves.arrays import FloatArray
-from dpcurves.curves.question import labels
 from dpcurves.data import Categories, Grid, Outside
 from dpcurves.forecasts import true_readings as read
 from dpcurves.forecasts.expected_errors import AREA, OF_ONE_AREA, OF_SLOW, ForecastKind, Table, named_column, quarter
 from dpcurves.forecasts.more_questions import made_weights, steps_of
 from dpcurves.forecasts.reference_laws import CLASSES, PLACES, Bits, Generator, Law, Places, along, chances_of, within
-from dpcurves.forecasts.true_readings import LEVEL, Columns, half_of_each
+from dpcurves.forecasts.true_readings import LEVEL, Columns, half_of_each, off
 
 from . import variants
 from .competing_risks import CompetingRisks, CompetingRisksQuestion, table_of
 from .inference import survival
-from .kaplan_meier import Survival, SurvivalQuestion
+from .kaplan_meier import Survival, SurvivalQuestion, event_of
 from .survival_models import AtHorizon, SurvivalModel, SurvivalModelQuestion
 
 # One kind of event, from the beginning of observation.
@@ -42,7 +41,7 @@ TIMES = MappingProxyType({name: _watched(PLACES[name]) for name in ("a hill", "a
 
 def _times(question: SurvivalQuestion, drawn: tuple[FloatArray, Bits]) -> Table:
     time, event = drawn
-    values = labels(question.event, question.came, question.censored, ("censored", "came")).values
+    values = event_of(question).values
     return {question.time: along(question.grid, time), question.event: np.array(values)[event]}
 
 
@@ -53,11 +52,6 @@ def of_survival(question: Any, curve: Survival, records: Columns, steps: FloatAr
     left, events = np.bincount(place, steps), np.bincount(place, came if steps is None else steps * came)
     share = np.append(1.0, np.cumprod(1 - events / np.maximum(np.cumsum(left[::-1])[::-1], 1e-9)))
     return off(curve.y, share[np.searchsorted(known, curve.x, side="left")])
-
-
-def off(found: FloatArray, truth: FloatArray) -> float:
-    """The root mean square of errors."""
-    return float(np.sqrt(np.mean((found - truth) ** 2)))
 
 
 PLAIN = ForecastKind(
@@ -163,7 +157,7 @@ def _look_error(question: Any, found: variants.IntervalCensored, records: Column
 def _model_columns(question: Any, drawn: Any) -> dict[str, Any]:
     """Positives have an event before the horizon; of the others a quarter is censored before it."""
     bits, score = drawn
-    values = labels(question.event, question.came, question.censored, ("censored", "came")).values
+    values = event_of(question).values
     way, upper = np.arange(len(bits)) % 16 / 16, question.times.upper
     early = (bits == 1) | (np.arange(len(bits)) % 4 == 0)
     time = np.where(early, question.times.lower + (upper - question.times.lower) * way, upper * 1.5 + 1)
@@ -183,11 +177,11 @@ def _model_error(question: Any, found: SurvivalModel, records: Columns) -> float
     return abs(found.auc.value - float(AtHorizon.weighted(inside, early=False, known=known).area()))
 
 
-def _half_of_model(found: SurvivalModel, population: bool) -> float:
-    return float(np.diff(found.auc.interval(LEVEL, population=population))[0]) / 2
-
-
-OF_MODELS = ForecastKind(CLASSES, _model_columns, _model_error, AREA, _half_of_model, "the area", quarter, OF_ONE_AREA)
+OF_MODELS = ForecastKind(
+    CLASSES, _model_columns, _model_error, AREA,
+    lambda found, population: read.half(found.auc.interval(LEVEL, population=population)),
+    "the area", quarter, OF_ONE_AREA,
+)  # fmt: skip
 
 
 OF_EDGES = PLAIN._replace(half=half_of_each)
@@ -215,7 +209,7 @@ def law_like(question: Any, curve: Survival) -> tuple[Law, float] | None:
 
 def _of_times(question: Any, curve: Survival) -> Law:
     """Times of events by the curve, and times until which records are watched by how many are at risk beside it."""
-    names = np.array(labels(question.event, question.came, question.censored, ("censored", "came")).values)
+    names = np.array(event_of(question).values)
     left = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
     watched = np.minimum.accumulate(np.clip(left / np.maximum(curve.y, 1e-9), 0.0, 1.0))
     edges, values = curve.x, curve.grid.values

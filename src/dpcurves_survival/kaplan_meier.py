@@ -27,7 +27,7 @@ from dpcurves.curves.question import (
     statement_of,
 )
 from dpcurves.curves.result import Covered, Drawing, notes_on_width, warn_of
-from dpcurves.data import Axis, Grid, Outside
+from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.data.axis import Category
 from dpcurves.display import numeral, span
 from dpcurves.inference import public_generator, simultaneous_errors
@@ -241,9 +241,6 @@ class Survival(Covered):
         It begins at the lower edge of the first cell that the median may lie in and ends at the upper edge of the last
         one, in whatever order records left inside cells; see `median_cells`. Where cells are wide and the noise is
         small the coverage is higher.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         first, last = inference.median_cells(*self._orders(population), chance("level", level))
         cells = np.concatenate([self._cells, [[self._cells[-1, 1], inf]]])
@@ -257,20 +254,13 @@ class Survival(Covered):
         units of one record each, and censoring that does not depend on the time of the event. For the population, where
         20 records or fewer are at risk, the lower end is 0 and the upper end is that of the cell before. They contain
         `y`.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         orders, known = self._orders(population)
         lower, upper = inference.survival_band(orders, known, chance("level", level))
         return np.minimum(np.append(1.0, lower), self.y), np.maximum(np.append(1.0, upper), self.y)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """The band as ends, of shape ``(cells + 1, 2)``.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
+        """The band as ends, of shape ``(cells + 1, 2)``."""
         return np.stack(self.band(level, population=population), axis=1)
 
     def _orders(self, population: bool) -> tuple[inference.Orders, BoolArray]:
@@ -362,6 +352,27 @@ class Survival(Covered):
         return f"{numeral(lower)}, in the cell {span(lower, upper)}" if lower < inf else "beyond the grid"
 
 
+def event_of(question: Any) -> Categories:
+    """Both values of a question's column of events: that of the censored, and that of an event."""
+    return labels(question.event, question.came, question.censored, ("censored", "came"))
+
+
+def require_times(
+    time: str, grid: Grid, measured_in: str, by: By = None, *, most: int = MOST_CELLS, counted: str = "counted"
+) -> None:
+    """Refuse times that a question cannot ask about.
+
+    Raises:
+        ValueError: there are too many cells.
+        TypeError: a column, the grid, the unit or the categories are of another kind.
+    """
+    cells = Axis(time, grid).grid.cells
+    axis_label(time, measured_in)
+    keys_of(by)
+    if cells > most:
+        raise Refused("grid", f"at most {most} cells of time are {counted}, got {cells}")
+
+
 @dataclass(frozen=True, slots=True)
 class SurvivalQuestion:
     """Time until an event, where some records are censored. One turn.
@@ -390,12 +401,8 @@ class SurvivalQuestion:
     measured_in: str = ""
 
     def __post_init__(self) -> None:
-        grid = Axis(self.time, self.grid).grid
-        labels(self.event, self.came, self.censored, ("censored", "came"))
-        axis_label(self.time, self.measured_in)
-        keys_of(self.by)
-        if grid.cells > MOST_CELLS:
-            raise Refused("grid", f"at most {MOST_CELLS} cells of time are counted, got {grid.cells}")
+        require_times(self.time, self.grid, self.measured_in, self.by)
+        event_of(self)
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts of censored records and of events in each cell, summed from the end."""
@@ -404,8 +411,7 @@ class SurvivalQuestion:
     def counted(self, share: Fraction, before: tuple[Release, ...], along: type[Axis] = Axis) -> Needs[Any]:
         """Ask for it with this share of the loss; releases `before` stand in the privacy statement too."""
         axis = along(self.time, self.grid.with_outside(Outside.APART))
-        axes = (labels(self.event, self.came, self.censored, ("censored", "came")), axis)
-        found = yield from needed(Prefixes(axes_of(self.by, *axes)), share)
+        found = yield from needed(Prefixes(axes_of(self.by, event_of(self), axis)), share)
         rows, privacy = rows_of(found.counts), statement_of((*before, *found.releases))
         label = axis_label(self.time, self.measured_in)
         curves = [Survival.read(pair, axis.grid, label, privacy) for pair in zip(rows[::2], rows[1::2], strict=True)]

@@ -23,7 +23,6 @@ from dpcurves.curves.question import (
     grid_from_json,
     grid_to_json,
     keys_of,
-    labels,
     read_cells,
     statement_of,
 )
@@ -33,6 +32,7 @@ from dpcurves.data.axis import Category, Predictor
 from dpcurves.display import numeral
 from dpcurves.summaries.two_classes import on_simplex
 
+from .kaplan_meier import event_of
 from .survival_readings import SHARE, Estimate
 
 LEAST, LEAST_RECORDS = 0.02, 0.5
@@ -188,11 +188,7 @@ class SurvivalModel(Covered):
         return np.asarray(np.add.reduceat(self._counts.counts.sum(axis=(0, 1)), self._starts))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Lower and upper ends of `observed`, each on its own: shape ``(groups, 2)``.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
+        """Lower and upper ends of `observed`, each on its own: shape ``(groups, 2)``."""
         level, drawn = chance("level", level), self._counts.drawn(population)
         ends = []
         for early in self._orders:
@@ -264,7 +260,7 @@ class SurvivalModel(Covered):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         seen = np.isfinite(self.predicted)
-        told = [shade._replace(lower=shade.lower[seen], upper=shade.upper[seen]) for shade in shades]
+        told = [shade.at(seen) for shade in shades]
         ax = display.draw_calibration(self.predicted[seen], self.observed[seen], self.records[seen], shades=told, **how)
         ax.set(xlabel=f"predicted chance of an event before {self.horizon:g}", ylabel="share with an event, weighted")
         return ax
@@ -344,7 +340,7 @@ class SurvivalModelQuestion:
 
     def __post_init__(self) -> None:
         times, _ = Axis(self.time, self.times).grid, Axis(self.score, self.scores)
-        labels(self.event, self.came, self.censored, ("censored", "came"))
+        event_of(self)
         keys_of(self.by)
         require_kind("groups", self.groups, int, "a whole number")
         if not 2 <= self.groups <= self.scores.cells:
@@ -363,9 +359,8 @@ class SurvivalModelQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts by event, cell of time and cell of score."""
-        event = labels(self.event, self.came, self.censored, ("censored", "came"))
         times, scores = self.times.with_outside(Outside.APART), self.scores.with_outside(Outside.CLAMPED)
-        axes = axes_of(self.by, event, Axis(self.time, times), Axis(self.score, scores))
+        axes = axes_of(self.by, event_of(self), Axis(self.time, times), Axis(self.score, scores))
         found = yield from needed(Prefixes(axes), ALL)
         privacy = statement_of(found.releases, self.model)
         parts = rows_of(found.counts, 2 * times.slots) if self.by is not None else [found.counts]

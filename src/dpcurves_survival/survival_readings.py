@@ -59,9 +59,6 @@ class Estimate:
         Noise, and for the population sampling, are simulated; events and censored records of one cell may have come in
         any order, and anywhere inside it. The population needs independent units of one record each, and censoring that
         does not depend on the time of the event. Where too few are at risk to tell, it holds all that is possible.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         low, high = self.ends(chance("level", level), population)
         return (min(low, self.value), max(high, self.value)) if isfinite(self.value) else (low, high)
@@ -85,28 +82,43 @@ def table_of(leaving: Leaving, *, tied: bool) -> inference.RiskTable:
     return inference.RiskTable(events, records, records if tied else leaving.early.records)
 
 
-def drawn_of(curve: Survival, place: int, *, population: bool) -> Drawn:
-    """Draws of the group in this place; those of several groups are independent."""
+class Of(NamedTuple):
+    """How a kind of result is read: its risk tables, draws of their noise, its likely hazards, the curves it shows."""
 
-    def make() -> Drawn:
-        known, normal, tied = curve._known, None, curve.grid.values is not None
-        noises, told = table_of(curve._noise(numbered_generator(PLACE + place)), tied=tied), curve._told
-        if population:
-            require_independent(curve.privacy)
-            shape = len(noises.records), 2, len(known)
-            normal = numbered_generator(PLACE + 2 + place).standard_normal(shape)
-            known = np.logical_and.accumulate(known & (told.at_risk.records > inference.FEWEST_AT_RISK))
-        likely = inference.hazards_of(curve.y[1:])[None]
-        table = table_of(told, tied=tied).plausible(noises, likely, normal)
-        return Drawn(table, known, *table.ends(known, curve._cells))
+    told: Callable[[Any], inference.RiskTable]
+    noise: Callable[[Any, np.random.Generator], inference.RiskTable]
+    likely: Callable[[Any], FloatArray]
+    shown: Callable[[Any], inference.Curves]
 
-    return curve._once(("risk tables", place, population), None, make)
+    def drawn(self, result: Any, place: int, *, population: bool) -> Drawn:
+        """Draws of the group in this place; those of several groups are independent."""
+
+        def make() -> Drawn:
+            known, normal, told = result._known, None, self.told(result)
+            noises = self.noise(result, numbered_generator(PLACE + place))
+            if population:
+                require_independent(result.privacy)
+                shape = len(noises.records), told.events.shape[-2] + 1, len(known)
+                normal = numbered_generator(PLACE + 2 + place).standard_normal(shape)
+                known = np.logical_and.accumulate(known & (told.records > inference.FEWEST_AT_RISK))
+            table = told.plausible(noises, self.likely(result), normal)
+            return Drawn(table, known, *table.ends(known, result._cells))
+
+        return result._once(("risk tables", place, population), None, make)  # type: ignore[no-any-return]
 
 
 def _point(curve: Survival) -> inference.Curves:
     """What the curve shows; events come in the middle of their cells, or at their declared values."""
     left, middle = curve.y, curve._cells.mean(axis=1)
     return inference.Curves(left, (1 - left)[None], curve.cumulative_hazard[None], middle, middle)
+
+
+ONE_CAUSE = Of(
+    lambda curve: table_of(curve._told, tied=curve.grid.values is not None),
+    lambda curve, draw: table_of(curve._noise(draw), tied=curve.grid.values is not None),
+    lambda curve: inference.hazards_of(curve.y[1:])[None],
+    _point,
+)
 
 
 def edge_of(curve: Any, argument: str, time: float) -> tuple[int, float]:
@@ -119,21 +131,13 @@ def edge_of(curve: Any, argument: str, time: float) -> tuple[int, float]:
     return edge, float(curve.x[edge])
 
 
-class Of(NamedTuple):
-    """How a kind of result is read: its draws, and the curves that it shows."""
-
-    draws: Callable[..., Drawn]
-    shown: Callable[[Any], inference.Curves]
-
-
 def estimate(
-    words: str, groups: Sequence[Any], read: Callable[..., FloatArray], scale: str, of: Of | None = None
+    words: str, groups: Sequence[Any], read: Callable[..., FloatArray], scale: str, of: Of = ONE_CAUSE
 ) -> Estimate:
     """An estimate that rises in the numbers of the first group, and falls in those of the second, if there is one."""
-    drawn_as, shown = of or Of(drawn_of, _point)
 
     def ends(level: float, population: bool) -> tuple[float, float]:
-        drawn = [drawn_as(each, place, population=population) for place, each in enumerate(groups)]
+        drawn = [of.drawn(each, place, population=population) for place, each in enumerate(groups)]
         fewest = min(len(each.table.records) for each in drawn)
         sides = []
         for side in (1, -1):
@@ -141,8 +145,32 @@ def estimate(
             sides.append(np.asarray(read(*(_first(each, fewest) for each in curves))))
         return inference.interval_between(sides[0], sides[1], level)
 
-    value = float(read(*map(shown, groups)))
+    value = float(read(*map(of.shown, groups)))
     return Estimate(words, value, ends, groups[0].privacy, scale)
+
+
+def ratio_of_hazards(words: str, groups: tuple[Any, Any], of: Of = ONE_CAUSE, row: int = 0) -> Estimate:
+    """The hazard of one cause in the first group over that in the second: who has an event of another one leaves."""
+    tied = groups[0].grid.values is not None
+
+    def of_cause(table: inference.RiskTable) -> inference.RiskTable:
+        others = table.events.sum(axis=-2) - table.events[..., row, :]
+        fewest = table.records if tied else table.fewest - others
+        return inference.RiskTable(table.events[..., row : row + 1, :], table.records, fewest)
+
+    def ends(level: float, population: bool) -> tuple[float, float]:
+        one, other = (of.drawn(each, place, population=population) for place, each in enumerate(groups))
+        known, draws = one.known & other.known, min(len(one.table.records), len(other.table.records))
+        if not known.any():
+            return 0.0, inf
+        tables = of_cause(one.table.taken(draws)), of_cause(other.table.taken(draws))
+        low, high = (inference.log_hazard_ratio(*tables, known, 0 if tied else order) for order in (-1, 1))
+        lower, upper = inference.interval_between(low, high, level)
+        return inference.ratio_of(lower), inference.ratio_of(upper)
+
+    known, tables = groups[0]._known & groups[1]._known, [of_cause(of.told(each)) for each in groups]
+    value = inference.ratio_of(float(inference.log_hazard_ratio(tables[0], tables[1], known))) if known.any() else 0.0
+    return Estimate(words, value if 0 < value < inf else float("nan"), ends, groups[0].privacy, RATIO)
 
 
 def _first(curves: inference.Curves, draws: int) -> inference.Curves:
@@ -359,22 +387,7 @@ def hazard_ratio(first: Survival, second: Survival) -> Estimate:
     True
     """
     _both(first, second)
-
-    def ends(level: float, population: bool) -> tuple[float, float]:
-        one, other = (drawn_of(each, place, population=population) for place, each in enumerate((first, second)))
-        known, draws = one.known & other.known, min(len(one.table.records), len(other.table.records))
-        if not known.any():
-            return 0.0, inf
-        tables = one.table.taken(draws), other.table.taken(draws)
-        tied = first.grid.values is not None
-        low, high = (inference.log_hazard_ratio(*tables, known, 0 if tied else order) for order in (-1, 1))
-        lower, upper = inference.interval_between(low, high, level)
-        return inference.ratio_of(lower), inference.ratio_of(upper)
-
-    tied, known = first.grid.values is not None, first._known & second._known
-    tables = [table_of(each._told, tied=tied) for each in (first, second)]
-    value = inference.ratio_of(float(inference.log_hazard_ratio(tables[0], tables[1], known))) if known.any() else 0.0
-    return Estimate("hazard ratio", value if 0 < value < inf else float("nan"), ends, first.privacy, RATIO)
+    return ratio_of_hazards("hazard ratio", (first, second))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -423,12 +436,9 @@ class CumulativeHazard(Covered):
 
         The largest studentised error is bounded, for the order of each cell that is least favourable: if all that are
         censored in it leave before its events, hazards are largest. Infinite where nothing is known.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        level, drawn = chance("level", level), drawn_of(self.curve, 0, population=population)
-        told = table_of(self.curve._told, tied=self.curve.grid.values is not None).ends(drawn.known, self.curve._cells)
+        level, drawn = chance("level", level), ONE_CAUSE.drawn(self.curve, 0, population=population)
+        told = ONE_CAUSE.told(self.curve).ends(drawn.known, self.curve._cells)
         draws = drawn.low.hazard[:, 0], drawn.high.hazard[:, 0]
         lower, upper = inference.band_between((told[0].hazard[0], told[1].hazard[0]), draws, level)
         upper, lower = np.minimum.accumulate(upper[::-1])[::-1], np.maximum.accumulate(np.maximum(lower, 0.0))
@@ -555,11 +565,7 @@ class SurvivalNumbers(Joined):
         return log_rank_test(one, other, rho=rho, gamma=gamma)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Lower and upper ends of all `estimates`, in their order, each on its own: shape ``(estimates, 2)``.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
+        """Lower and upper ends of all `estimates`, in their order, each on its own: shape ``(estimates, 2)``."""
         return np.array([each.interval(level, population=population) for each in self.estimates.values()])
 
     def _columns(self) -> dict[str, Any]:

@@ -19,26 +19,23 @@ from dpcurves.curves.question import (
     By,
     axes_of,
     declared_values,
-    keys_of,
-    labels,
     read_cells,
     require_independent,
     statement_of,
 )
 from dpcurves.curves.result import Covered, Drawing, notes_on_dependence
 from dpcurves.curves.unbounded import LOOKED, note_on_looks
-from dpcurves.curves.weighted import Squares, asked_of_weights, note_of
+from dpcurves.curves.weighted import Squares, asked_of_weights, note_of, rows_of_weights
 from dpcurves.data import Axis, Grid, Outside, Weights
 from dpcurves.data.axis import Category, DurationAxis
 from dpcurves.display import numeral
 from dpcurves.inference.bands import simultaneous_errors
-from dpcurves.inference.design_effect import kish
 from dpcurves.inference.simulation import draws_for, noise_of, numbered_generator
 from dpcurves.summaries.two_classes import on_simplex
 
 from .hazards import Hazards
 from .inference import AtRisk
-from .kaplan_meier import MOST_CELLS, Leaving, Survival, SurvivalQuestion
+from .kaplan_meier import Leaving, Survival, SurvivalQuestion, event_of, require_times
 from .pictures import draw_survival
 
 
@@ -93,8 +90,7 @@ class WeightedSurvival(Survival):
     @property
     def design_effect(self) -> float:
         """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965). At least 1."""
-        squares = self.of_squares
-        return kish(squares.records, float(self._caps.sum()), float(squares.sums.sum()))
+        return self.of_squares.design_effect(float(self._caps.sum()))
 
     @property
     def at_risk(self) -> FloatArray:
@@ -138,8 +134,7 @@ class WeightedSurvival(Survival):
         return cls(question["label"], opened.privacy, turns[:-1], grid, squares)._noted()
 
     def _summary(self) -> list[tuple[str, str]]:
-        told = [("sum of weights", numeral(self.count)), ("design effect", f"{self.design_effect:.2f}")]
-        return [*super()._summary(), *told]
+        return [*super()._summary(), *rows_of_weights(self)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +148,8 @@ class WeightedSurvivalQuestion:
     table.
 
     Attributes:
-        time: A column of numbers: the time of the event, or of censoring.
-        event: The column that says whether the event happened.
-        grid: Public cells of time; times outside are counted apart, whatever the grid says.
-        weight: A column of survey weights.
-        weight_cap: The public cap on one record's weight: see `WeightedCdfQuestion`.
-        came: The value of `event` for an event.
-        censored: The value of `event` for a censored record; may be left out where `came` is 1, 0, -1, True or False.
-        measured_in: The measuring unit of time.
+        time, event, grid, came, censored, measured_in: Those of a `SurvivalQuestion`.
+        weight, weight_cap: Those of a `WeightedCdfQuestion`: survey weights, and the public cap on one record's.
 
     Raises:
         ValueError: there are over 16,384 cells, the labels cannot be told apart, or the cap is missing, or no finite
@@ -185,21 +174,15 @@ class WeightedSurvivalQuestion:
     censored: Category | None = None
     measured_in: str = ""
 
-    NAMES: ClassVar[tuple[str, str]] = ("censored", "came")
-
     def __post_init__(self) -> None:
-        grid = Axis(self.time, self.grid).grid
-        labels(self.event, self.came, self.censored, self.NAMES)
-        axis_label(self.time, self.measured_in)
-        if grid.cells > MOST_CELLS:
-            raise Refused("grid", f"at most {MOST_CELLS} cells of time are counted, got {grid.cells}")
+        require_times(self.time, self.grid, self.measured_in)
+        event_of(self)
         object.__setattr__(self, "weight_cap", Weights(self.weight, self.weight_cap).cap)
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for sums of weights of censored records and of events in each cell, and of squares in groups."""
         axis, weights = Axis(self.time, self.grid.with_outside(Outside.APART)), Weights(self.weight, self.weight_cap)
-        axes = (labels(self.event, self.came, self.censored, self.NAMES), axis)
-        release, told, starts = yield from asked_of_weights(axes, weights, setting)
+        release, told, starts = yield from asked_of_weights((event_of(self), axis), weights, setting)
         squares, pair = Squares(weights, Evidence.of(told), starts), tuple(rows_of(Evidence.of(release)))
         caps = float(Evidence.of(release).unbiased.sum()) / Weights.STEPS
         privacy = statement_of([release, told]).noted(note_of(squares, caps))
@@ -263,13 +246,8 @@ class DelayedEntryQuestion:
 
     Attributes:
         entry: A column of numbers: the time from which a record is observed, on the axis of `time`.
-        time: A column of numbers: the time of the event, or of censoring.
-        event: The column that says whether the event happened.
+        time, event, by, came, censored, measured_in: Those of a `SurvivalQuestion`.
         grid: Public cells of time. Those that left before it begins are not counted as at risk.
-        by: Categories that were declared in public: one curve for each, all together at the privacy loss of one.
-        came: The value of `event` for an event.
-        censored: The value of `event` for a censored record; may be left out where `came` is 1, 0, -1, True or False.
-        measured_in: The measuring unit of time.
 
     Raises:
         ValueError: there are over 16,384 cells, the labels cannot be told apart, or both times are one column.
@@ -294,21 +272,16 @@ class DelayedEntryQuestion:
     measured_in: str = ""
 
     def __post_init__(self) -> None:
-        grid = Axis(self.time, self.grid).grid
+        require_times(self.time, self.grid, self.measured_in, self.by)
         require_kind("entry", self.entry, str, "a column")
-        labels(self.event, self.came, self.censored, ("censored", "came"))
-        axis_label(self.time, self.measured_in)
-        keys_of(self.by)
+        event_of(self)
         if self.entry == self.time:
             raise Refused("entry", "another column than that of exits is needed")
-        if grid.cells > MOST_CELLS:
-            raise Refused("grid", f"at most {MOST_CELLS} cells of time are counted, got {grid.cells}")
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for counts of exits in each cell, and then of entries."""
         grid = self.grid.with_outside(Outside.APART)
-        event = labels(self.event, self.came, self.censored, ("censored", "came"))
-        left = yield from needed(Prefixes(axes_of(self.by, event, Axis(self.time, grid))), 1 - ENTRIES)
+        left = yield from needed(Prefixes(axes_of(self.by, event_of(self), Axis(self.time, grid))), 1 - ENTRIES)
         came = yield from needed(Prefixes(axes_of(self.by, Axis(self.entry, grid))), ENTRIES)
         exits, entries = rows_of(left.counts), rows_of(came.counts)
         privacy, label = statement_of((*left.releases, *came.releases)), axis_label(self.time, self.measured_in)
@@ -583,9 +556,6 @@ class IntervalCensored(Covered):
 
         Looks may have been anywhere inside their cells: the lower ends are those of times that are rounded down, the
         upper ends of times that are rounded up.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         require_independent(self.privacy, population)
@@ -666,15 +636,12 @@ class IntervalCensoredQuestion:
     measured_in: str = ""
 
     def __post_init__(self) -> None:
-        grid = Axis(self.last, self.grid).grid
-        axis_label(self.first, self.measured_in)
-        keys_of(self.by)
+        most, counted = MOST_IN_PAIRS, "counted in pairs"
+        require_times(self.last, self.grid, self.measured_in, self.by, most=most, counted=counted)
         for name, column in (("last", self.last), ("first", self.first)):
             require_kind(name, column, str, "a column")
         if self.first == self.last:
             raise Refused("first", "another column than that of the last look without the event is needed")
-        if grid.cells > MOST_IN_PAIRS:
-            raise Refused("grid", f"at most {MOST_IN_PAIRS} cells of time are counted in pairs, got {grid.cells}")
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts of each pair of cells."""

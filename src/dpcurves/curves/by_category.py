@@ -41,6 +41,11 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     Where records are divided by several columns, a category is a tuple with one value of each: ``curves["F",
         "north"]``.
 
+    They are drawn in one picture, or beside each other where they are many, or their medians below each other. Bands of
+    histograms hide each other, and so does one that fills all: then each has a picture of its own, and `plot` returns
+    the axes of the first. Of more than 20 distribution functions the medians are drawn with their intervals and
+    quartiles, those of categories that are text by size. A name is printed before the categories in the legend.
+
     Attributes:
         columns: Whose categories these are.
 
@@ -109,33 +114,12 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         privacy: PrivacyStatement = next(iter(self._curves.values())).privacy
         return replace(privacy, notes=together({named(name): curve.notes for name, curve in self._curves.items()}))
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = 0.95,
-        population: bool = True,
-        name: str | None = None,
-        style: str | None = None,
-    ) -> Axes:
-        """Draw the curves in one picture, or beside each other where they are many, or their medians below each other.
+    def _heading(self) -> str:
+        return f"{next(iter(self.values()))._title()} by {self.column}"
 
-        Bands of histograms hide each other, and so does one that fills all: then each has a picture of its own. Of more
-        than 20 distribution functions the medians are drawn with their intervals and quartiles, those of categories
-        that are text by size.
-
-        Bands or intervals for these records and, with `population`, for the population are shaded at `level`; with
-        ``level=None`` none are. Returns the axes, or those of the first small picture. A `name` is printed before the
-        categories in the legend. The `style` is ``"paper"``, ``"slides"`` or ``"dark"``; with None it is matplotlib's.
-        """
+    def _drawn_at(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         if not self:
             raise Refused("by", "there is no category to draw")
-        with display.styled(style, ax):
-            drawn = self._drawn_together(ax, name, level, population=population)
-            by = f"{next(iter(self.values()))._title()} by {self.column}"
-            return drawn if ax is not None or name is not None else display.entitle(drawn, by)
-
-    def _drawn_together(self, ax: Axes | None, name: str | None, level: float | None, *, population: bool) -> Axes:
         names, curves = self._names(name), list(self.values())
         shaded = {"level": level, "population": population}
         if len(names) > MOST_SMALL and all(hasattr(curve, "quantile_intervals") for curve in curves):
@@ -160,7 +144,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
             lower, upper = np.array(ends).T
             shades.append(Shade(lower, upper, covering(cast("float", level), EACH, who)))
         order = self.by_size(quartiles[:, 1])
-        rows = [shade._replace(lower=shade.ends[0][order], upper=shade.ends[1][order]) for shade in shades[::-1]]
+        rows = [shade.at(order) for shade in shades[::-1]]
         return display.draw_means(
             [names[place] for place in order], quartiles[order, 1], self.privacy, label=f"median of {curves[0].label}",
             shades=rows, halves=quartiles[order][:, [0, 2]], ax=ax,

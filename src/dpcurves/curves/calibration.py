@@ -85,14 +85,6 @@ class Calibration(CoveredGroups):
         population that the records were drawn from with a score in the group, which needs independent units of one
         record each. About one in twenty intervals at level 0.95 may miss, so one group beside the diagonal is no
         evidence: `HosmerLemeshow` judges all groups at once.
-
-        Args:
-            level: The chance of each interval.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         ends = self.groups.intervals(share_intervals, level, self.privacy, population=population, generator=generator)
         return outermost(ends, np.stack([self.prob_true] * 2, axis=1))
@@ -227,14 +219,6 @@ class HosmerLemeshow(CoveredGroups):
 
         Each is for the number of positives among these records of its group; with `population`, for the expected number
         in a group of that size, which needs independent units of one record each. They contain `observed`.
-
-        Args:
-            level: The chance of each interval.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         ends = self.groups.intervals(
             positive_intervals, level, self.privacy, population=population, generator=generator
@@ -264,13 +248,7 @@ class HosmerLemeshowQuestion(GroupQuestion):
     noise, half of that). Where the number of records is private, a first turn counts them, for a fiftieth of the loss.
 
     Attributes:
-        label: The column of true labels.
-        score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
-        groups: How many groups of about equal size, 2 to 1000; fewer where scores are tied. None: see above.
-        grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart
-            and lie in no group, whatever the grid says of them.
-        pos_label, neg_label: The two classes; records with another label are missing.
-        model: What is stated about the model that made the scores; it is printed with the result.
+        label, score, groups, grid, pos_label, neg_label, model: Those of a `CalibrationQuestion`.
     """
 
     _SHARES = TEST_SHARES

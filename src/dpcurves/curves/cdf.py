@@ -107,9 +107,6 @@ class Bins(Covered):
         simulated. A bin has at least what is inside and at most what is around. That holds for these records; for the
         `population` that they were drawn from noise and sampling are simulated together: see `means_at_once`. That
         needs independent units of one record each.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         records = self._around(level, generator)
@@ -539,7 +536,7 @@ class CDF(Covered):
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         draw, (x, y) = display.draw_cdf if self.values is None else display.draw_cdf_of_values, self._columns().values()
         at = self.prefixes.shown
-        parts = [shade._replace(lower=shade.lower[at], upper=shade.upper[at]) for shade in shades]
+        parts = [shade.at(at) for shade in shades]
         return draw(x[at], y[at], label=self.label, weighted=self.WEIGHTED, shades=parts, **how)
 
     def _columns(self) -> dict[str, FloatArray]:

@@ -44,6 +44,7 @@ class PrecisionRecall(BandedReading):
     SUMMARY = (("average precision", "{average_precision!n}"),)
     ARRAYS = ("precision", "recall", "thresholds", "average_precision")
     BANDED: ClassVar[tuple[str, ...]] = ("precision", "recall")
+    COLUMNS = ("threshold=thresholds", *BANDED)
 
     precision: FloatArray
     recall: FloatArray
@@ -68,14 +69,6 @@ class PrecisionRecall(BandedReading):
         They are for the rates of these records; with `population`, those of the population that the records were drawn
         from, which needs independent units of one record each. The bands of both rates are simultaneous: see
         `ratio_bands`. Where noise alone can explain the count above a threshold, the interval of precision is 0 to 1.
-
-        Args:
-            level: The probability that no true value lies outside its ends.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         asked = PRECISION, RECALL
         precision, recall = self.table.bands(asked, level, population=population, generator=generator)
@@ -89,9 +82,6 @@ class PrecisionRecall(BandedReading):
         return draw_precision_recall(
             self.recall, self.precision, self.average_precision, edges=EDGES, shades=shades, **how
         )
-
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"threshold": self.thresholds, "precision": self.precision, "recall": self.recall}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,6 +105,7 @@ class CumulativeGain(BandedReading):
     SUMMARY = (("thresholds", "{table.grid.slots}"),)
     ARRAYS = ("flagged", "gain", "lift", "thresholds")
     BANDED: ClassVar[tuple[str, ...]] = ("flagged", "gain", "lift")
+    COLUMNS = ("threshold=thresholds", *BANDED)
 
     flagged: FloatArray
     gain: FloatArray
@@ -139,14 +130,6 @@ class CumulativeGain(BandedReading):
         independent units of one record each. All are simultaneous: see `ratio_bands`. The limits of the lift are the
         tighter of two: those that follow from the limits of precision and prevalence, and those that follow from the
         limits of both shares. Where the share of records above a threshold may be zero the upper limit is infinite.
-
-        Args:
-            level: The probability that no true value lies outside its ends.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         asked = FLAGGED, RECALL, PRECISION
         shares = self.table.bands(asked, level, population=population, generator=generator)
@@ -161,9 +144,6 @@ class CumulativeGain(BandedReading):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return display.draw_gain(self.flagged, self.gain, edges=EDGES, shades=shades, **how)
-
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"threshold": self.thresholds, "flagged": self.flagged, "gain": self.gain, "lift": self.lift}
 
 
 def _share_above(count: FloatArray) -> FloatArray:
@@ -224,14 +204,6 @@ class DecisionCurve(TableReading):
 
         They hold the net benefit of these records; with `population`, that of the population that the records were
         drawn from, which needs independent units of one record each. See `ratio_bands`.
-
-        Args:
-            level: The probability that no true value lies outside its ends.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         points, thresholds = _points(self.table), len(self.table.thresholds)
         asked = (benefit_at(odds(self.threshold), points, thresholds),)
@@ -316,14 +288,6 @@ class Confusion(TableReading):
         from, which needs independent units of one record each. The interval is 0 to 1 where noise alone can explain
         what was counted. F1 rises with the share of true positives among all that are positive or called so, whose
         interval is taken along.
-
-        Args:
-            level: The chance of each interval.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         found = self.table.share_intervals(
             lambda cells: _parts(_four(cells, self._point)), level, population=population, generator=generator
@@ -458,14 +422,6 @@ class ScoreCalibration(TableReading):
         Each holds the share of positives among these records of its group; with `population`, the share among the
         population that the records were drawn from, which needs independent units of one record each. The interval is 0
         to 1 where noise alone can explain the count of a group.
-
-        Args:
-            level: The chance of each interval.
-            population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
 
         def parted(cells: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -91,11 +91,7 @@ class ClassTable(Remembering):
     def bands(
         self, ratios: Sequence[Ratio], level: float, *, population: bool, generator: np.random.Generator | None
     ) -> tuple[Band, ...]:
-        """Ends of bands of ratios at all thresholds, simultaneous with probability `level`; see `ratio_bands`.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
+        """Ends of bands of ratios at all thresholds, simultaneous with probability `level`; see `ratio_bands`."""
         level = chance("level", level)
         require_independent(self.privacy, population)
         simulated = partial(Simulated.of, self.counts, population=population, generator=generator)
@@ -105,11 +101,7 @@ class ClassTable(Remembering):
     def share_intervals(
         self, parted: Parted, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> FloatArray:
-        """Intervals of shares, each on its own, (shares, 2): `parted` gives parts and rests of cells (..., slots).
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
+        """Intervals of shares, each on its own, (shares, 2): `parted` gives parts and rests of cells (..., slots)."""
         level = chance("level", level)
         require_independent(self.privacy, population)
         noise = parted(self.errors(population=False, generator=generator))

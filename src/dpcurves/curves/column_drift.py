@@ -16,11 +16,11 @@ from ..arrays import FloatArray, IntArray
 from ..conversation import PrivacyStatement
 from ..data import Grid, Outside, middles_of
 from ..display import draw_curves, numeral
-from ..inference import chance_of_as_much, draws_for, numbered_generator, upper_quantile
+from ..inference import chance_of_as_much, numbered_generator, upper_quantile
 from ..inference.two_samples import Null, ReleasedSample, alike, chance_of_less, largest_difference
 from ..summaries.two_classes import even_groups
 from .cdf import CDF
-from .comparison import MOST_CELLS, MOST_DRAWS, require_comparable, sample_of, sample_of_histogram
+from .comparison import require_comparable, samples_of
 from .histogram import Histogram
 from .question import require_independent
 from .result import Joined
@@ -88,7 +88,8 @@ class Drift(Joined):
     Formal guarantees: all is read from released curves, at no further loss. Losses of windows are those of their
     curves: they add up where one person is in several.
 
-    Data frame: a row for each window and statistic.
+    Data frame: a row for each window and statistic: value, threshold, p-value, alarm. Pictures show each statistic over
+    its threshold, window by window: what lies above 1 is an alarm.
     """
 
     TITLE = "Drift since the reference"
@@ -125,23 +126,16 @@ class Drift(Joined):
             f"each window and the reference have a loss of their own; the reference {self.reference.privacy.loss}"
         )
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = None,
-        population: bool = True,
-        name: str | None = None,
-        style: str | None = None,
-    ) -> Axes:
-        """Draw each statistic, over its threshold, window by window: what lies above 1 is an alarm."""
+    def _heading(self) -> str:
+        return ""
+
+    def _drawn_at(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         names, at = list(self.windows), np.arange(len(self.windows), dtype=np.float64)
         over = {place: each.value / max(each.threshold, 1e-12) for place, each in self.shifts.items()}
         curves = {word: (at, np.array([over[window, word] for window in names])) for word in self.STATISTICS}
         curves["threshold"] = (at, np.ones(len(at)))
         words = "window", f"over the threshold of {self.alarms:.1%} false alarms"
-        with display.styled(style, ax):
-            found = draw_curves(curves, self.privacy, labels=words, ax=ax, share=False)
+        found = draw_curves(curves, self.privacy, labels=words, ax=ax, share=False)
         found.set_xticks(at, names)
         return found
 
@@ -244,19 +238,7 @@ def _grid_of(curve: Any) -> Grid:
 
 def _cells_of(reference: Any, window: Any, generator: np.random.Generator) -> DriftCells:
     middles = middles_of(_grid_of(reference))
-    bounds: IntArray = np.arange(len(middles) + 1)
-    if isinstance(reference, Histogram):
-        first, second = (sample_of_histogram(each, generator) for each in (reference, window))
-    else:
-        laws = [each.prefixes.evidence.sums for each in (reference, window)]
-        bounds = np.intersect1d(laws[0].bounds, laws[1].bounds)
-        if len(bounds) > MOST_CELLS + 1:
-            bounds = bounds[np.linspace(0, len(bounds) - 1, MOST_CELLS + 1).round().astype(np.int64)]
-        draws = min(MOST_DRAWS, draws_for(max(len(law.bounds) for law in laws)))
-        first, second = (
-            sample_of(each.prefixes, bounds, np.concatenate(list(each.prefixes.simulated(draws, generator))))
-            for each in (reference, window)
-        )
+    first, second, bounds = samples_of(reference, window, generator)
     places = np.array([middles[one:other].mean() for one, other in pairwise(bounds.tolist())])
     return DriftCells.along(places, first, second)
 

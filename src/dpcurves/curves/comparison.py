@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -162,17 +162,34 @@ def _judged(
     generator: np.random.Generator | None,
 ) -> TwoSampleTest:
     require_comparable(first, second)
-    pair, chance = (first.prefixes, second.prefixes), public_generator(generator)
-    laws = [each.evidence.sums for each in pair]
-    bounds = np.intersect1d(laws[0].bounds, laws[1].bounds)
-    if len(bounds) > MOST_CELLS + 1:
-        bounds = bounds[np.linspace(0, len(bounds) - 1, MOST_CELLS + 1).round().astype(np.int64)]
-    draws = min(MOST_DRAWS, draws_for(max(len(law.bounds) for law in laws)))
-    noises = [each.simulated(draws, chance) for each in pair]
-    one, other = (
-        sample_of(each, bounds, np.concatenate(list(noise))) for each, noise in zip(pair, noises, strict=True)
-    )
+    chance = public_generator(generator)
+    one, other, _ = samples_of(first, second, chance)
     return test(one, other, alike(one, other, chance))
+
+
+def samples_of(
+    first: CDF | Histogram, second: CDF | Histogram, chance: np.random.Generator
+) -> tuple[ReleasedSample, ReleasedSample, IntArray]:
+    """Counts of two curves of one kind between edges that both counted, with simulated noise; and these edges."""
+    if isinstance(first, Histogram) or isinstance(second, Histogram):
+        one, other = (sample_of_histogram(cast("Histogram", each), chance) for each in (first, second))
+        return one, other, np.arange(len(one.cells) + 1)
+    laws = [each.prefixes.evidence.sums for each in (first, second)]
+    bounds = thinned(np.intersect1d(laws[0].bounds, laws[1].bounds), MOST_CELLS)
+    draws = min(MOST_DRAWS, draws_for(max(len(law.bounds) for law in laws)))
+    one, other = (
+        sample_of(each.prefixes, bounds, np.concatenate(list(each.prefixes.simulated(draws, chance))))
+        for each in (first, second)
+    )
+    return one, other, bounds
+
+
+def thinned(bounds: ArrayLike, cells: int) -> IntArray:
+    """The numbers of edges, evenly spread over all, between which there are so many cells at the most."""
+    known = np.asarray(bounds)
+    if len(known) <= cells + 1:
+        return known
+    return known[np.linspace(0, len(known) - 1, cells + 1).round().astype(np.int64)]
 
 
 def require_comparable(first: CDF, second: CDF) -> None:
@@ -323,7 +340,7 @@ def _of_histograms(private: Histogram, counted: Histogram) -> Judged:
     if not np.array_equal(private.x, counted.x):
         raise Refused("question", "histograms on the same cells are compared")
     chance = public_generator(None)
-    one, other = (sample_of_histogram(each, chance) for each in (private, counted))
+    one, other, _ = samples_of(private, counted, chance)
     found = kolmogorov_smirnov(one, other, alike(one, other, chance))
     return found.statistic, None, found.pvalue
 

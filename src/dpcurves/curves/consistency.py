@@ -173,15 +173,8 @@ class Consistent(Joined):
         upper limit a tenth of the error chance is spent; where squares were not released, they are at most on the chord
         between the squares of both bounds.
 
-        Args:
-            level: The chance of each interval.
-            population: Whether they are for the population, not for these records.
-
         Returns:
             Of shape ``(numbers, 2)``, in the order of the data frame.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level, fitted, most = chance("level", level), self._fitted, self.privacy.most_records
         errors = upper_quantiles(np.abs(fitted.errors), level) + fitted.rounding
@@ -231,7 +224,7 @@ class Consistent(Joined):
         start = sum(len(each.keys) for each in tables[:place])
         own = slice(start, start + len(tables[place].keys))
         label = f"{WORDS[self.statistic]} of {tables[place].members[0].label}"
-        rows = [shade._replace(lower=shade.ends[0][own], upper=shade.ends[1][own]) for shade in shades]
+        rows = [shade.at(own) for shade in shades]
         names = [named(key) if key else EVERYTHING for key in tables[place].groups]
         if tables[place].grid is not None:
             members = cast("tuple[Histogram, ...]", tables[place].members)
@@ -400,7 +393,7 @@ class _Bars(NamedTuple):
         """Its cells, without those for values outside of the grid."""
         first = self.number * self.member.grid.slots + (self.member.grid.outside is Outside.APART)
         own = slice(first, first + self.member.grid.cells)
-        shades = [each._replace(lower=each.lower[own], upper=each.upper[own]) for each in self.shades]
+        shades = [each.at(own) for each in self.shades]
         return display.draw_bars(
             self.member.x, self.values[own], self.member.privacy, upwards="records per cell", label=self.member.label,
             shades=shades, ax=ax, name=None,

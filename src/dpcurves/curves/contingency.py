@@ -146,9 +146,6 @@ class Contingency(Covered):
         They are for the counts of these records, so their ends are whole numbers; with `population`, for the expected
         counts in a sample of this size, with the variance of noise and of sampling: see `means_at_once`. That needs
         independent units of one record. No end is below zero, or above the number of records where that is public.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         if not population:
@@ -167,18 +164,11 @@ class Contingency(Covered):
 
         See `share_intervals`, which needs no distribution of a ratio of noisy numbers. A row that may be empty, as one
         whose shares are not known, has 0 to 1.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         return self._share_intervals(level, 1, population=population)
 
     def column_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Confidence limits of `column_shares`, as in `row_share_intervals`.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
+        """Confidence limits of `column_shares`, as in `row_share_intervals`."""
         return self._share_intervals(level, 0, population=population)
 
     def _share_intervals(self, level: float, axis: int, *, population: bool) -> FloatArray:

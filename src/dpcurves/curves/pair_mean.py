@@ -64,9 +64,6 @@ class UStatistic:
         statistic. Samples of this size are then simulated along with the noise, with `UNSEEN` more people, whom a
         sample may have missed, spread evenly over the grid. The wider end of the basic and the percentile interval is
         taken on each side, as a few people of great weight skew both.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         low, high = self.level_of(level, population)
@@ -103,6 +100,8 @@ class SimulatedCounts:
         notes: What is remarked on it.
         apart: So many of the first axes are read as parts whose sums are kept: noise of the cells of an empty part does
             not look like records.
+        place: The first of two streams of simulation: several tables that are read together have their own.
+        draws: How many are simulated; None: as many as fit in memory.
     """
 
     counts: FloatArray
@@ -110,6 +109,8 @@ class SimulatedCounts:
     privacy: PrivacyStatement
     notes: tuple[str, ...]
     apart: int = field(default=0, kw_only=True)
+    place: int = field(default=PLACE, kw_only=True)
+    draws: int | None = field(default=None, kw_only=True)
 
     @cached_property
     def likely(self) -> FloatArray:
@@ -125,19 +126,27 @@ class SimulatedCounts:
     def noise(self) -> FloatArray:
         """Simulated noise of the counts: (draws, ...)."""
         law, size = self.evidence.sums, self.counts.size
-        draws = max(400, min(MOST_DRAWS, draws_for(size), VALUES // size))
-        drawn = noise_of(law, self.evidence.total, draws, numbered_generator(PLACE))
+        draws = self.draws or max(400, min(MOST_DRAWS, draws_for(size), VALUES // size))
+        drawn = noise_of(law, self.evidence.total, draws, numbered_generator(self.place))
         return drawn.reshape(-1, *self.counts.shape)
 
-    def drawn(self, population: bool) -> FloatArray:
-        """Likely counts with noise, and with that of sampling; see `UStatistic.interval`."""
-        if not population:
-            return np.asarray(self.likely + self.noise)
+    @cached_property
+    def sampled(self) -> FloatArray:
+        """Simulated errors of sampling, of the shape of `noise`; see `UStatistic.interval`.
+
+        Raises:
+            ValueError: units have several records.
+        """
         require_independent(self.privacy)
         seen = self.likely.ravel() + UNSEEN / self.likely.size
         people, shares = max(round(float(self.likely.sum())), 1), seen / seen.sum()
-        sampled = numbered_generator(PLACE + 1).multinomial(people, shares, size=len(self.noise))
-        return np.asarray(self.likely + self.noise + (sampled - people * shares).reshape(self.noise.shape))
+        drawn = numbered_generator(self.place + 1).multinomial(people, shares, size=len(self.noise))
+        return np.asarray((drawn - people * shares).reshape(self.noise.shape))
+
+    def drawn(self, population: bool) -> FloatArray:
+        """Likely counts with noise, and with that of sampling."""
+        noisy = self.likely + self.noise
+        return np.asarray(noisy + self.sampled if population else noisy)
 
 
 ROUNDED = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"

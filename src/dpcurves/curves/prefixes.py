@@ -464,9 +464,6 @@ class Searched:
         See `PathQuantile`. They are as short as noise allows at the level that was searched for; at another one they
         end where its search meets a count that nobody asked for. The error chance is divided by the number of turns, so
         they hold more often than `level` says.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         each = 1 - (1 - chance("level", level)) / max(np.size(p), 1)
         require_independent(self.privacy, population)

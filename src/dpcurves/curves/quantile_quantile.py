@@ -78,6 +78,7 @@ class QuantileQuantile(Joined):
     MARK = "p"
     IN_SHORT = "{first.label} against {second.label}, {p.size} quantiles"
     SUMMARY = (("first", "{first!r}"), ("second", "{second!r}"))
+    COLUMNS = ("p", "first=x", "second=y")
     ENDS = ("first_lower", "first_upper", "second_lower", "second_upper")
 
     p: FloatArray
@@ -120,9 +121,6 @@ class QuantileQuantile(Joined):
         harm. For this reason, and because intervals end at edges of cells, they hold more often than `level` says. They
         are for quantiles of these records, or, with `population`, of the population; an end is infinite where the
         quantile may lie outside the grid.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         each = (1 + chance("level", level)) / 2
         both = (self.first, self.second)
@@ -157,9 +155,6 @@ class QuantileQuantile(Joined):
             self.x, self.y, both, labels=self._labels, edges=(self.first.x, self.second.x), shades=shades, ax=how["ax"],
             name=how["name"],
         )  # fmt: skip
-
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"p": self.p, "first": self.x, "second": self.y}
 
     def _ends(self, level: float, /, *, population: bool) -> FloatArray:
         return np.concatenate([ends.T for ends in self.intervals(level, population=population)])

@@ -43,15 +43,8 @@ class Ranking(SummaryByCategory):
         lower end truly are not. All cover with chance `level` at least (Bonferroni): see `intervals`. (Klein, Wright
         and Wieczorek 2020, section 3.)
 
-        Args:
-            level: The chance that all ranks are right.
-            population: Whether they are ranks in the population, not of these records.
-
         Returns:
             In the order of the ranking, from 1 on.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         return ranks_within(*self.intervals(level, population=population).T)
 
@@ -59,9 +52,6 @@ class Ranking(SummaryByCategory):
         """Confidence limits of the number of each category, all right at once with chance `level`: (categories, 2).
 
         Each is one at ``1 - (1 - level) / categories``, from as many simulated draws as that takes.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         each, draws = 1 - (1 - chance("level", level)) / len(self), max(LEAST_DRAWS, DRAWS_OF_ONE * len(self))
         return np.array([one.interval(each, population=population, draws=draws) for one in self.values()])

@@ -449,7 +449,7 @@ class Released(Result, ABC):
         TITLE: The title of the HTML summary: a format, as all texts here, whose fields are attributes of the result.
         IN_SHORT: The middle of its one line: the column, and numbers of cells, points or records.
         SUMMARY: The rows of the HTML summary.
-        COLUMNS: The attributes that are columns of the data frame.
+        COLUMNS: The attributes that are columns of the data frame; ``column=attribute`` where one has another name.
         ARRAYS: The attributes that its form in JSON has; empty: the columns.
         FORMS: Their rules in JSON Schema, where they are no numbers and no arrays of one length; and more of its form.
         MAY_LACK: Those that are not always written.
@@ -712,7 +712,8 @@ class Released(Result, ABC):
         return _Words().vformat(words, (self,), {})
 
     def _columns(self) -> Mapping[str, Any]:
-        return {name: getattr(self, name) for name in self.COLUMNS}
+        named = (each.partition("=") for each in self.COLUMNS)
+        return {name: getattr(self, attribute or name) for name, _, attribute in named}
 
     def _arrays(self) -> Mapping[str, object]:
         return {name: getattr(self, name) for name in self.ARRAYS} or self._columns()
@@ -774,6 +775,9 @@ class Remembering:
 class Covered(Remembering, Released):
     """A result with a band or with intervals, for these records and for the population that they were drawn from.
 
+    All methods that give ends take a level and a population, and refuse them, as `intervals` says. Where they take a
+    generator, it simulates noise and sampling; without one draws are numbered, and the same each time.
+
     Attributes:
         COVERS: The name of the band or the intervals in legends.
         ENDS: The columns of the ends.
@@ -811,6 +815,16 @@ class Covered(Remembering, Released):
         Raises:
             ValueError: `level` is not between 0 and 1, or there is no such style.
         """
+        with display.styled(style, ax):
+            drawn = self._drawn_at(level, population=population, ax=ax, name=name)
+            title = "" if ax is not None or name is not None else self._heading()
+            return display.entitle(drawn, title) if title else drawn
+
+    def _heading(self) -> str:
+        """The title of a new figure; empty: it has none."""
+        return self._title()
+
+    def _drawn_at(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         whom = {who: asked for who, asked in self.scopes.items() if population or not asked}
         privacy = self.privacy
         if level is not None and self._points() > MOST_SHADED:  # it would take long to simulate them
@@ -818,9 +832,7 @@ class Covered(Remembering, Released):
             privacy = privacy.noted(words)
         elif level is not None and population and privacy.rows_per_unit != 1:
             privacy = privacy.noted(SEVERAL)
-        with display.styled(style, ax):
-            drawn = self._drawn(self._shaded(whom, level), privacy=privacy, ax=ax, name=name)
-            return drawn if ax is not None or name is not None else display.entitle(drawn, self._title())
+        return self._drawn(self._shaded(whom, level), privacy=privacy, ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The numbers as a data frame; with a `level`, also ``lower`` and ``upper`` ends.
@@ -875,7 +887,17 @@ class Covered(Remembering, Released):
 
     if TYPE_CHECKING:
 
-        def intervals(self, level: float, *, population: bool = False) -> FloatArray: ...
+        def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+            """Lower and upper ends, along the last axis. Some results have a `band` in their place, or beside them.
+
+            Args:
+                level: The probability that they cover: each end on its own, or all simultaneously, as the class says.
+                population: Whether they are for the population, not for these records.
+
+            Raises:
+                ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+            """
+            ...
 
 
 class Joined(Covered):

@@ -137,6 +137,7 @@ class ROC(TableReading):
     SIZE = display.SQUARE
     TITLE = "{title}"
     IN_SHORT = "AUC {auc:.3f}, {table.grid.slots} cells"
+    COLUMNS = ("fpr", "tpr", "threshold=thresholds")
     ARRAYS = ("fpr", "tpr", "thresholds", "auc")
     ENDS = RocBand._fields
 
@@ -194,9 +195,6 @@ class ROC(TableReading):
         of one record each; the sampling variance is that of `spread_of`.
 
         The interval is 0 to 1 where noise alone can explain the counts of a class: then the area may not exist.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         require_independent(self.privacy, population)
@@ -261,9 +259,6 @@ class ROC(TableReading):
             areas=[each for each in shades if isinstance(each, DrawnArea)],
             regions=[each for each in shades if isinstance(each, Region)], **how,
         )  # fmt: skip
-
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"fpr": self.fpr, "tpr": self.tpr, "threshold": self.thresholds}
 
     def _question(self) -> dict[str, Any]:
         finer = {} if self.within is None else {"within": list(self.within.starts)}
@@ -439,12 +434,9 @@ class SmoothAucQuestion:
     """The area under the ROC curve of `score`, as one number. One turn.
 
     Attributes:
-        label: The column of true labels.
-        score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
+        label, score, pos_label, neg_label, model: Those of a `RocQuestion`.
         grid: Public cells of the scores; scores in one cell are tied. Unless said they divide [0, 1], and scores below
             it are one more cell, those above it another.
-        pos_label, neg_label: The two classes; records with another label are missing.
-        model: What is stated about the model that made the scores; it is printed with the result.
     """
 
     label: str

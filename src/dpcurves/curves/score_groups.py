@@ -176,11 +176,7 @@ class ScoreGroups(ABC):
         population: bool,
         generator: np.random.Generator | None,
     ) -> FloatArray:
-        """The intervals that `ends` finds for each group, for these records or for the population: ``(groups, 2)``.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
+        """The intervals that `ends` finds for each group, for these records or for the population: ``(groups, 2)``."""
         require_independent(privacy, population)
         noise, normal = self.draws(generator)
         return ends(self.released, noise, normal if population else None, level)

@@ -173,11 +173,7 @@ class Summary(Covered):
         return np.array(ends)
 
     def interval(self, level: float, *, population: bool = False, draws: int = DRAWS) -> tuple[float, float]:
-        """Confidence limits of the number that was asked for, from so many simulated draws; see `intervals`.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-        """
+        """Confidence limits of the number that was asked for, from so many simulated draws; see `intervals`."""
         return self._interval(self.statistic, level, population=population, draws=draws)
 
     def mean_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
@@ -198,10 +194,7 @@ class Summary(Covered):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         place = list(self.statistics).index(self.statistic)
-        own = [
-            shade._replace(lower=np.asarray(shade.lower)[[place]], upper=np.asarray(shade.upper)[[place]])
-            for shade in shades
-        ]
+        own = [shade.at([place]) for shade in shades]
         return display.draw_means(
             [how["name"] or "all"], [self.value], how["privacy"], label=self.clamped, shades=own, ax=how["ax"]
         )
@@ -265,7 +258,7 @@ class SummaryByCategory(ByCategory[Summary]):
     MEMBERS = "summary"
     COVERS = EACH
 
-    plot = Covered.plot
+    _drawn_at, _heading = Covered._drawn_at, Covered._heading
 
     def _ends(self, level: float, /, *, population: bool) -> FloatArray:
         return np.array([one.interval(level, population=population) for one in self.values()]).T
@@ -287,7 +280,7 @@ class SummaryByCategory(ByCategory[Summary]):
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         names, (first, *_), values = self._names(how["name"]), self.values(), [one.value for one in self.values()]
         order = self.by_size(np.array(values, dtype=np.float64))
-        rows = [shade._replace(lower=shade.lower[order], upper=shade.upper[order]) for shade in shades]
+        rows = [shade.at(order) for shade in shades]
         return display.draw_means(
             [names[place] for place in order], np.array(values)[order], how["privacy"], label=first.clamped,
             shades=rows, ax=how["ax"],
@@ -481,15 +474,7 @@ class SumQuestion(_Bounded):
     The loss is divided between the two so that the variance of the sum is least for these bounds.
 
     Attributes:
-        column: A column of numbers.
-        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
-            They may be given as ``bounds=(lower, upper)``, too.
-        by: See `CountQuestion`.
-        measured_in: The measuring unit of the column.
-
-    Raises:
-        ValueError: the bounds cross or are not finite.
-        TypeError: a field is of another kind.
+        column, lower, upper, by, measured_in: Those of a `SummaryQuestion`, and errors, too.
     """
 
     STATISTIC: ClassVar[str] = SUM
@@ -511,15 +496,7 @@ class MeanQuestion(_Bounded):
     The noise of the mean is a sixth more than without them.
 
     Attributes:
-        column: A column of numbers.
-        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
-            They may be given as ``bounds=(lower, upper)``, too.
-        by: See `CountQuestion`.
-        measured_in: The measuring unit of the column.
-
-    Raises:
-        ValueError: the bounds cross or are not finite.
-        TypeError: a field is of another kind.
+        column, lower, upper, by, measured_in: Those of a `SummaryQuestion`, and errors, too.
     """
 
     STATISTIC: ClassVar[str] = MEAN
@@ -537,15 +514,7 @@ class VarianceQuestion(_Bounded):
     public number of records decides; where it is private, their released count.
 
     Attributes:
-        column: A column of numbers.
-        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
-            They may be given as ``bounds=(lower, upper)``, too.
-        by: See `CountQuestion`.
-        measured_in: The measuring unit of the column.
-
-    Raises:
-        ValueError: the bounds cross or are not finite.
-        TypeError: a field is of another kind.
+        column, lower, upper, by, measured_in: Those of a `SummaryQuestion`, and errors, too.
     """
 
     STATISTIC: ClassVar[str] = VARIANCE

@@ -28,7 +28,7 @@ from ..summaries.kernels import (  # fmt: skip
     same_cell,
 )
 from .cdf import CDF
-from .comparison import counts_of, require_same_grid
+from .comparison import counts_of, require_same_grid, thinned
 from .histogram import Histogram
 from .pair_mean import ROUNDED, UNSEEN, UStatistic, ends_about, mean_of_cells
 from .question import require_independent
@@ -287,9 +287,7 @@ class _Cells:
 
     @classmethod
     def _at(cls, curve: CDF, bounds: IntArray, place: int) -> _Cells:
-        if len(bounds) > MOST_CELLS + 1:
-            bounds = bounds[np.linspace(0, len(bounds) - 1, MOST_CELLS + 1).round().astype(np.int64)]
-        return cls(curve, bounds, place)
+        return cls(curve, thinned(bounds, MOST_CELLS), place)
 
     @property
     def edges(self) -> FloatArray:

@@ -67,6 +67,10 @@ class Squares:
         """About how many records are used, without bias: those that have a weight and lie in a cell."""
         return float(self.sums.sum() + self.evidence.values[-1] / Weights.STEPS)
 
+    def design_effect(self, caps: float) -> float:
+        """That of Kish (1965), n sum w^2 / (sum w)^2, at a sum of weights over the cap."""
+        return kish(self.records, caps, float(self.sums.sum()))
+
     def ratios(self, slots: FloatArray) -> Ratios:
         """Sampling errors of sums of weights, from these sums in slots over the cap."""
         return ratios_of(np.add.reduceat(slots, np.array(self.starts)), self.sums, self.noise)
@@ -126,12 +130,16 @@ def asked_of_weights(axes: Any, weights: Weights, setting: Setting) -> Needs[tup
 
 def note_of(squares: Squares, caps: float) -> str:
     """The note of every weighted result: cap, records left out, and the design effect, from released numbers."""
-    total, records = float(squares.sums.sum()), squares.records
     rule = f"{squares.weights}, {MISSING_WEIGHTS}"
-    if caps <= CLEAR or total <= len(squares.starts) ** 0.5 * squares.noise:
+    if caps <= CLEAR or float(squares.sums.sum()) <= len(squares.starts) ** 0.5 * squares.noise:
         return f"{rule}; noise hides the design effect of the weights"
-    effect = kish(records, caps, total)
+    effect = squares.design_effect(caps)
     return f"{rule}; the design effect of the weights is about {effect:.2f} (Kish: n sum w^2 / (sum w)^2)"
+
+
+def rows_of_weights(curve: Any) -> list[tuple[str, str]]:
+    """Rows of the HTML summary of a weighted curve."""
+    return [("sum of weights", numeral(curve.count)), ("design effect", f"{curve.design_effect:.2f}")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +201,7 @@ class WeightedShares(PrefixShares):
     @property
     def design_effect(self) -> float:
         """That of Kish: n sum w^2 / (sum w)^2."""
-        return kish(self.of_squares.records, float(self.caps.sum()), float(self.of_squares.sums.sum()))
+        return self.of_squares.design_effect(float(self.caps.sum()))
 
     @property
     def _slots(self) -> FloatArray:
@@ -256,13 +264,9 @@ class WeightedCDF(CDF):
     cap count as the cap, which biases the curve where it cuts many of them off.
 
     Attributes:
-        x: Edges, of shape ``(cells + 1,)``.
-        y: Shares of the weight below the edges, non-decreasing in [0, 1], of the same shape; linear inside cells.
+        x, label, privacy, prefixes, smoothing: Those of a `CDF`.
+        y: Shares of the weight below the edges, non-decreasing in [0, 1], of the shape of `x`; linear inside cells.
         count: The sum of all weights, in their units: about how many people they stand for.
-        label: What the x axis shows.
-        privacy: The privacy statement, which every picture shows.
-        prefixes: The evidence that the curve was read from.
-        smoothing: How `y` was smoothed, if it was; see `smoothed`.
 
     Bands and intervals for these records account for noise; those for the population for sampling too, by linearised
     variances: records are taken as independent draws whose weights make up for their chances. Strata make intervals too
@@ -298,8 +302,7 @@ class WeightedCDF(CDF):
         return {**super()._question(), **self.prefixes.of_squares.to_json()}
 
     def _summary(self) -> list[tuple[str, str]]:
-        told = [("sum of weights", numeral(self.count)), ("design effect", f"{self.design_effect:.2f}")]
-        return [*super()._summary(), *told]
+        return [*super()._summary(), *rows_of_weights(self)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -388,12 +391,8 @@ class WeightedQuantilesQuestion:
     """At or below which values do shares `at` of the weight lie? For the loss of a `WeightedCdfQuestion`.
 
     Attributes:
-        column: A column of numbers.
-        grid: Public cells.
+        column, grid, weight, weight_cap, measured_in: Those of a `WeightedCdfQuestion`.
         at: Shares between 0 and 1.
-        weight: A column of survey weights.
-        weight_cap: Its public cap: see `WeightedCdfQuestion`.
-        measured_in: The measuring unit of the column, for the axis.
 
     Raises:
         ValueError: a share is not between 0 and 1, or there is none; the cap is missing, or no finite number above 0.

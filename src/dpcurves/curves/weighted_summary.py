@@ -15,7 +15,7 @@ from ..arguments import Refused, chance
 from ..arrays import FloatArray
 from ..conversation import Evidence, Needs, PrivacyStatement, Setting, Single, needed
 from ..data import Axis, Grid, Weights
-from ..inference import kish, noise_of, public_generator, upper_quantile
+from ..inference import noise_of, public_generator, upper_quantile
 from ..queries import COARSE, Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
 from .by_category import axis_label, in_words
 from .question import require_independent, statement_of
@@ -49,11 +49,8 @@ class WeightedSummary(Summary):
         sum: The weighted sum of the values, without bias.
         mean: The weighted sum over the sum of weights (Hájek 1971), between the bounds.
         variance: NaN: it is not asked for.
-        lower, upper: The declared bounds.
-        label: The column and its measuring unit.
-        privacy: The privacy statement, which every picture shows.
+        lower, upper, label, privacy, statistic: Those of a `Summary`.
         evidence: The releases: of weights, of weighted values, of squared weights, and of their spread.
-        statistic: The name of the number that was asked for, which pictures show.
         weights: The column of weights and its cap.
         center: The public place from which the spread was measured, in steps from the middle of the bounds.
 
@@ -101,8 +98,7 @@ class WeightedSummary(Summary):
     @property
     def design_effect(self) -> float:
         """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965). At least 1."""
-        squares = self._squares
-        return kish(squares.records, _caps(self.turns), float(squares.sums.sum()))
+        return self._squares.design_effect(_caps(self.turns))
 
     def intervals(
         self,

@@ -272,6 +272,11 @@ class Shade(NamedTuple):
         """Lower and upper ends as arrays."""
         return np.atleast_1d(np.asarray(self.lower, float)), np.atleast_1d(np.asarray(self.upper, float))
 
+    def at(self, rows: Any) -> Shade:
+        """Some of the ends, by their index."""
+        lower, upper = self.ends
+        return self._replace(lower=lower[rows], upper=upper[rows])
+
 
 def depth(words: str, ax: Axes) -> float:
     """The opacity of a shade: intervals for the population are wider, and paler; on dark ground all are denser."""

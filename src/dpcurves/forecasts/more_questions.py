@@ -62,8 +62,7 @@ def _weighted_error(question: Any, found: curves.CDF | curves.Quantiles, records
         edges = edges[np.isfinite(edges)]
         below = _share_below(question, edges, question.grid, records)
         return float(np.mean(np.abs(np.interp(found.x, edges, below) - found.p)))
-    truth = _share_below(question, found.x, question.grid, records)
-    return float(np.sqrt(np.mean((found.y - truth) ** 2)))
+    return read.off(found.y, _share_below(question, found.x, question.grid, records))
 
 
 def half_of_band(found: curves.CDF | curves.Quantiles, population: bool) -> float:

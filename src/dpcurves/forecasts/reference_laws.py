@@ -207,9 +207,8 @@ def law_of(question: Any, curve: object, needed: str) -> tuple[Law, float]:
         TypeError: this is no curve that says how records lie.
         ValueError: it says so of other columns than the question is about.
     """
-    read = curves.CDF, curves.Histogram, curves.Scores, curves.ROC, curves.Contingency, curves.Histogram2D
     drawn: Callable[[Any, Any], tuple[Law, float] | None] | None = beside(type(curve), LIKE)
-    if not isinstance(curve, read) and drawn is None:
+    if not isinstance(curve, DRAWN_FROM) and drawn is None:
         raise WrongKind("like", f"{needed} is needed, got {shown(curve)}")
     match curve:
         case curves.CDF() if hasattr(question, "column"):

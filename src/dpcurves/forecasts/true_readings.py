@@ -122,7 +122,7 @@ LEVEL = 0.95
 def of_cdf(question: Any, curve: curves.CDF, records: Columns) -> float:
     """Root mean square over edges, in shares of the records."""
     below = _shares_below(_numbers(records, question.column), curve.x, question.grid)
-    return float(np.sqrt(np.mean((curve.y - below) ** 2)))
+    return off(curve.y, below)
 
 
 def of_quantiles(question: Any, curve: curves.Quantiles, records: Columns) -> float:
@@ -136,7 +136,7 @@ def of_quantiles(question: Any, curve: curves.Quantiles, records: Columns) -> fl
 def of_histogram(question: Any, curve: curves.Histogram, records: Columns) -> float:
     """Root mean square over cells, in records."""
     truth = np.diff(_below(_numbers(records, question.column), curve.x, question.grid))
-    return float(np.sqrt(np.mean((np.maximum(curve.unbiased, 0.0) - truth) ** 2)))
+    return off(np.maximum(curve.unbiased, 0.0), truth)
 
 
 def of_bounds(question: curves.BoundsQuestion, found: curves.Bounds, records: Columns) -> float:
@@ -209,7 +209,12 @@ def of_table(question: Any, table: curves.Contingency, records: Columns) -> floa
     places = [np.array([list(side.values).index(each) for each in records[side.column].tolist()]) for side in sides]
     truth = np.zeros((question.rows.slots, question.columns.slots))
     np.add.at(truth, tuple(places), 1)
-    return float(np.sqrt(np.mean((np.maximum(table.unbiased, 0.0) - truth) ** 2)))
+    return off(np.maximum(table.unbiased, 0.0), truth)
+
+
+def off(found: FloatArray, truth: FloatArray) -> float:
+    """The root mean square of errors."""
+    return float(np.sqrt(np.mean((found - truth) ** 2)))
 
 
 def half(ends: ArrayLike) -> float:
