@@ -6,12 +6,12 @@ import json
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, cached_property
 from hashlib import sha256
-from inspect import cleandoc, isabstract
+from inspect import cleandoc, isabstract, isfunction
 from math import inf, sqrt
 from pathlib import Path
 from string import Formatter
@@ -772,11 +772,35 @@ class Remembering:
         return cast("Made", self._kept[asked])
 
 
+def explained(docstring: str, names: Collection[str]) -> str:
+    """The docstring of a method with these arguments, and what is said of level and population, if it says nothing.
+
+    >>> print(explained("Lower and upper ends.", ["self", "level", "population"])[:55])
+    Lower and upper ends.
+    <BLANKLINE>
+    Args:
+        level: The probability
+    """
+    told = cleandoc(docstring)
+    if not {"level", "population"} <= set(names) or "Args:" in told or "Raises:" in told:
+        return docstring
+    return "\n".join([told, "", *ENDS_TAKE, *(GENERATOR if "generator" in names else ()), "", *ENDS_REFUSE])
+
+
+ENDS_TAKE = (
+    "Args:",
+    "    level: The probability that they cover: each end on its own, or all simultaneously, as the class says.",
+    "    population: Whether they are for the population, not for these records.",
+)
+GENERATOR = ("    generator: The random numbers of the simulation; None: the same numbered draws each time.",)
+ENDS_REFUSE = (
+    "Raises:",
+    "    ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.",
+)
+
+
 class Covered(Remembering, Released):
     """A result with a band or with intervals, for these records and for the population that they were drawn from.
-
-    All methods that give ends take a level and a population, and refuse them, as `intervals` says. Where they take a
-    generator, it simulates noise and sampling; without one draws are numbered, and the same each time.
 
     Attributes:
         COVERS: The name of the band or the intervals in legends.
@@ -785,6 +809,12 @@ class Covered(Remembering, Released):
 
     COVERS: ClassVar[str] = "simultaneous intervals"
     ENDS: ClassVar[tuple[str, ...]] = ("lower", "upper")
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for method in filter(isfunction, vars(cls).values()):
+            if method.__doc__ is not None:
+                method.__doc__ = explained(method.__doc__, method.__code__.co_varnames)
 
     @property
     def scopes(self) -> Mapping[str, bool]:
@@ -887,17 +917,7 @@ class Covered(Remembering, Released):
 
     if TYPE_CHECKING:
 
-        def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-            """Lower and upper ends, along the last axis. Some results have a `band` in their place, or beside them.
-
-            Args:
-                level: The probability that they cover: each end on its own, or all simultaneously, as the class says.
-                population: Whether they are for the population, not for these records.
-
-            Raises:
-                ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
-            """
-            ...
+        def intervals(self, level: float, *, population: bool = False) -> FloatArray: ...
 
 
 class Joined(Covered):
