@@ -16,8 +16,7 @@ from dpcurves.arguments import Refused
 from dpcurves.noise.randomness import Randomness
 
 from .. import crypto
-from ..crypto.comparison import Shared, SharedChecked
-from ..crypto.keys import checked_record_words
+from ..crypto.keys import Shared
 from ..serving.noise_key import NoiseKey
 from ..serving.two_servers.collection import AT_ONCE
 from ..serving.two_servers.kinds import Sharing
@@ -43,7 +42,7 @@ class Encoding(Sharing):
         prover: SECRET. Maker of these words; an owner has one.
     """
 
-    SHARE: ClassVar[Callable[..., Shared | SharedChecked]] = staticmethod(crypto.share_cells)
+    SHARE: ClassVar[Callable[..., Shared[Any]]] = staticmethod(crypto.share_cells)
     PUBLIC: ClassVar[type[crypto.PublicShare] | type[crypto.CheckedShare]] = crypto.PublicShare
 
     slots: int
@@ -59,7 +58,7 @@ class Encoding(Sharing):
     @property
     def public_size(self) -> int:
         """Bytes of the half of a report that both servers get."""
-        return 8 * (self.domain.record_words + self.proofs)
+        return 8 * (self.PUBLIC.record_words(self.domain) + self.proofs)
 
     @property
     def size(self) -> int:
@@ -142,10 +141,6 @@ class CheckedEncoding(Encoding):
 
     SHARE = staticmethod(crypto.share_checked_cells)
     PUBLIC = crypto.CheckedShare
-
-    @property
-    def public_size(self) -> int:
-        return 8 * (checked_record_words(self.domain) + self.proofs)
 
     def checked_keys(self, party: int, shares: Sequence[bytes]) -> crypto.CheckedKeys:
         """SECRET: the keys in the shares of some reports, for one server. Raises `ValueError`: as `Encoding.keys`."""
