@@ -433,14 +433,6 @@ class Sessions:
         mine = SESSIONS.c.digest == digest_of(cookie)
         self._archive.write(lambda connection: connection.execute(delete(SESSIONS).where(mine)).rowcount)
 
-    def end_all(self, who: Visitor, name: str) -> None:
-        """End all sessions of somebody, or one's own. Raises `ProtocolAborted`."""
-        if who.name != name or who.by_token:
-            require(who, Right.KEEP_PEOPLE)
-        mine = SESSIONS.c.person == name
-        event = Event(who.name, "ended all sessions of", name)
-        self._archive.enter(event, lambda connection: connection.execute(delete(SESSIONS).where(mine)).rowcount)
-
     def _begun(self, visitor: Visitor, action: str = "signed in") -> SignedIn:
         cookie, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         ends = int(time.time()) + SESSION_SECONDS

@@ -135,16 +135,15 @@ class Projects:
         event = Event(who.name, f"set allowance to {most}", whom[:200], of.dataset)
         self._archive.ledger.allow(Allowance(self._account(of), project, most, analyst), together, event)
 
-    def remaining(self, who: Visitor, project: str, analyst: str | None = None) -> Remaining | None:
-        """The budget left to an analyst of a project, or to the visitor; None: no allowance was set.
+    def remaining(self, who: Visitor, project: str) -> Remaining | None:
+        """The budget left to the visitor, an analyst of a project; None: no allowance was set.
 
         Raises:
             ProtocolAborted: it is not theirs to see.
         """
-        own = analyst is None or analyst == who.name
-        of = project_for(self._archive, who, project, Right.SEE_OWN_BUDGET if own else Right.SEE_BUDGETS)
+        of = project_for(self._archive, who, project, Right.SEE_OWN_BUDGET)
         try:
-            return self._archive.ledger.remaining(self._account(of), Member(project, analyst or who.name))
+            return self._archive.ledger.remaining(self._account(of), Member(project, who.name))
         except ValueError as error:
             if getattr(error, "argument", "") in ("project", "analyst"):
                 return None
