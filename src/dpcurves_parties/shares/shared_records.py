@@ -57,12 +57,10 @@ class Encoding(Sharing):
 
     @property
     def public_size(self) -> int:
-        """Bytes of the half of a report that both servers get."""
         return 8 * (self.PUBLIC.record_words(self.domain) + self.proofs)
 
     @property
     def size(self) -> int:
-        """Bytes of a report for one server."""
         return self.public_size + SEED
 
     def shared(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
@@ -88,7 +86,6 @@ class Encoding(Sharing):
         return self.prover.words(places, first, second)
 
     def warm(self) -> None:
-        """Let the engine compile what it needs, so that the first answer does not wait for it."""
         (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
         crypto.prefix_sums(self.keys(0, [share]), [0, self.slots], self.engine)
 
