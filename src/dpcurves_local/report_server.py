@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from errno import EIO
 from functools import cached_property
 from pathlib import Path
@@ -15,15 +15,18 @@ from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
-from fastapi import FastAPI, Request, Response
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from dpcurves.arguments import Refused
-from dpcurves.arrays import BoolArray
 from dpcurves_parties.serving.channel import Channel
+from dpcurves_parties.serving.group_commit import GroupCommit
 from dpcurves_parties.serving.messages import ProtocolAborted, Trouble, facts_of
 from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, tell_operator
 from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, network_of, proving_alone, serve
-from dpcurves_parties.serving.task_app import Rate, body_of, refused, told
+from dpcurves_parties.serving.task_app import Rate, body_of, task_app, told
 
 from .collection import Seen, invited
 from .report_file import Form, Octets, octets_of
@@ -41,21 +44,11 @@ ROOM, LEAST_ROOM = 10, 100_000
 OTHER = "there is a file of this name that holds something else than reports of this task; it is not written to"
 
 
-@dataclass(eq=False)
-class Offer:
-    """Reports of one request that wait to be written to disk, and the outcome of the write.
-
-    Attributes:
-        names: What stands for the person of each.
-        messages: What each person says.
-        new: How many were new, once they are on disk.
-        trouble: Why they are not.
-    """
+class Offer(NamedTuple):
+    """Reports of one request that wait to be written to disk: names and messages."""
 
     names: Octets
     messages: Octets
-    new: int | None = field(default=None, init=False)
-    trouble: BaseException | None = field(default=None, init=False)
 
 
 class ReportStore:
@@ -76,9 +69,8 @@ class ReportStore:
         self.most = max(LEAST_ROOM, ROOM * task.people) if most is None else most
         self._path, self._form, self._seen, self._end = Path(path), task.form, Seen(), 0
         self._stride = len(self._form.alone) + self._form.record
-        self._waiting: list[Offer] = []
+        self._queue = GroupCommit(self._written, lambda offer: len(offer.names), ROWS)
         self._broken = self._full = False
-        self._lock, self._writing = Lock(), Lock()
         try:
             self._file = _opened(self._path)
         except OSError as error:
@@ -97,62 +89,43 @@ class ReportStore:
             Trouble: the disk does not take them, or they are more than there is room for; none of them is promised to
                 be kept.
         """
-        offer = Offer(names, messages)
-        with self._lock:
-            self._waiting.append(offer)
-        with self._writing:  # who comes first writes for all who wait
-            if offer.new is None and offer.trouble is None:
-                self._write_waiting()
-        if isinstance(offer.trouble, ProtocolAborted):
-            raise offer.trouble
-        if offer.new is None:
-            reason = getattr(offer.trouble, "strerror", None) or "no reason given"
-            raise Trouble("store", f"it takes no more reports now ({reason})", f"store: {self._path}: {reason}")
-        return offer.new
+        try:
+            return self._queue.submit(Offer(names, messages)).result()
+        except OSError as error:
+            reason = error.strerror or "no reason given"
+            trouble = Trouble("store", f"it takes no more reports now ({reason})", f"store: {self._path}: {reason}")
+        raise trouble
 
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._file)
 
-    def _write_waiting(self) -> None:
-        with self._lock:
-            offers, self._waiting = self._waiting, []
-        try:
-            fresh = self._written(offers)
-        except BaseException as error:
-            for offer in offers:
-                offer.trouble = error
-            if not isinstance(error, OSError):
-                self._broken = True  # what is on the disk is read again by whoever opens the file next
-                raise
-            return
-        ends = np.cumsum([len(offer.names) for offer in offers])[:-1]
-        for offer, new in zip(offers, np.split(fresh, ends), strict=True):
-            offer.new = int(new.sum())
-
-    def _written(self, offers: Sequence[Offer]) -> BoolArray:
-        """Mark the names that are new: their reports are on disk now, and the names known."""
+    def _written(self, offers: Sequence[Offer]) -> list[int | Exception]:
+        """How many reports of each are new: these are on disk now, and their names known."""
         if self._broken:
             raise OSError(EIO, "an earlier report failed halfway: start the server again")
-        names = np.concatenate([offer.names for offer in offers])
-        messages = np.concatenate([offer.messages for offer in offers])
+        names, messages = (np.concatenate(parts) for parts in zip(*offers, strict=True))
         fresh, run = self._seen.looked_up(names)
         if self.reports + len(run) > self.most:
             return self._while_there_is_room(offers)
-        self._append(self._form.written_singly(names[fresh], messages[fresh]))
-        self._seen.keep(run)
-        return fresh
+        try:
+            self._append(self._form.written_singly(names[fresh], messages[fresh]))
+            self._seen.keep(run)
+        except BaseException as error:
+            self._broken = not isinstance(error, OSError)  # else the file is read again by whoever opens it next
+            raise
+        ends = np.cumsum([len(offer.names) for offer in offers])[:-1]
+        return [int(part.sum()) for part in np.split(fresh, ends)]
 
-    def _while_there_is_room(self, offers: Sequence[Offer]) -> BoolArray:
+    def _while_there_is_room(self, offers: Sequence[Offer]) -> list[int | Exception]:
         """Write offers one after another, as far as all of an offer fits."""
         if len(offers) > 1:
-            return np.concatenate([self._written([offer]) for offer in offers])
+            return [outcome for offer in offers for outcome in self._written([offer])]
         rule = f"it holds {self.reports} of at most {self.most} reports, and these do not fit"
-        offers[0].trouble = ProtocolAborted("store", rule, 507)
         if not self._full:
             tell_operator(f"store: {rule}; --most allows more")
         self._full = True
-        return np.zeros(len(offers[0].names), dtype=np.bool_)
+        return [ProtocolAborted("store", rule, 507)]
 
     def _append(self, parts: bytes) -> None:
         """At the end of what is whole: what an earlier attempt left behind it is written over."""
@@ -386,19 +359,18 @@ class Reception:
             self.repeated += known
 
 
-def create_app(reception: Reception) -> FastAPI:
+def create_app(reception: Reception) -> Starlette:
     """The app of one task: ``GET /task``, ``GET /tasks/NAME``, ``POST /tasks/NAME/reports``."""
-    app = FastAPI(title="dpcurves local", openapi_url=None, docs_url=None, redoc_url=None)
     threads = ThreadPoolExecutor(THREADS, "report")
 
     def require(task: str) -> None:
         if task != reception.name:
             raise ProtocolAborted("task", "this server has another task, not this one", 404)
 
-    async def document() -> Response:
+    async def document(_: Request) -> Response:
         return Response(reception.task.to_json() + "\n", media_type="application/json")
 
-    async def standing(task: str) -> Response:
+    async def standing(task: str, _: Request) -> Response:
         require(task)
         return await told(reception.standing)
 
@@ -409,11 +381,7 @@ def create_app(reception: Reception) -> FastAPI:
         sender = network_of(request.client.host if request.client else "")
         return await told(lambda: reception.receive(message, sender, name), threads)
 
-    app.get("/task", response_class=Response)(document)
-    app.get("/tasks/{task}", response_class=Response)(standing)
-    app.post("/tasks/{task}/reports", response_class=Response)(reports)
-    app.exception_handler(ProtocolAborted)(refused)
-    return app
+    return task_app(standing, {"reports": reports}, [Route("/task", document, methods=["GET"])])
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,11 +240,6 @@ class SecondRound(Task):
 
     @classmethod
     def from_json(cls, text: str) -> SecondRound:
-        """The inverse of what `write` writes.
-
-        Raises:
-            ValueError: it is of no second round, or of another version.
-        """
         try:
             stored = json.loads(text)
             version, before, chances = stored[KEY], stored["before"], tuple(stored["chances"])

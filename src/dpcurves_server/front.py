@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv6Address, IPv6Network, ip_address
 from secrets import compare_digest
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 
 from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.server import network_of
 
 from .datasets import Datasets
 from .people import Passwords, People, Rate, Sessions, SignedIn, Tokens
@@ -183,8 +183,6 @@ CSRF_HEADER = "x-csrf-token"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 PER_MINUTE = 1200
 STRANGERS_PER_MINUTE = 120
-NETWORK_BITS = 64
-"""Bits of a network of version 6, all addresses of which one visitor may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,10 +242,4 @@ class Front:
 def address_of(request: Request) -> str:
     """The client address of a request; for IPv6 the /64 network, which one client may hold whole."""
     host = request.client.host if request.client else ""
-    try:
-        found = ip_address(host.partition("%")[0])
-    except ValueError:  # a name, or nothing
-        return host
-    if not isinstance(found, IPv6Address):
-        return str(found)
-    return str(found.ipv4_mapped or IPv6Network((int(found), NETWORK_BITS), strict=False))
+    return network_of(host) or host  # a name, or nothing

@@ -21,7 +21,7 @@ from dpcurves.ledger.account import require_name
 from dpcurves_parties.serving.messages import ProtocolAborted
 from dpcurves_parties.serving.task_app import Rate as Rate
 
-from .store import DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS, Archive, now
+from .store import DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS, Archive, is_there, now
 from .visitors import Right, Role, Subject, Visitor, require, unknown
 
 SHORTEST, LONGEST = 12, 1000
@@ -111,7 +111,7 @@ class People:
         facts = {"name": name, "password": self._passwords.made(password), "locked": False, "made_at": now()}
 
         def work(connection: Connection) -> None:
-            if _is_there(connection, name):
+            if is_there(connection, PEOPLE, name=name):
                 raise ProtocolAborted("person", "there is one of this name already", 409)
             connection.execute(insert(PEOPLE), facts)
 
@@ -160,7 +160,7 @@ class People:
             if KEEPERS & _roles_of(connection, name):
                 require(who, Right.NAME_KEEPERS)
             connection.execute(delete(SUBJECTS).filter_by(issuer=issuer, person=name))
-            if subject and connection.execute(select(SUBJECTS).filter_by(**goes_by)).first() is not None:
+            if subject and is_there(connection, SUBJECTS, **goes_by):
                 raise ProtocolAborted("subject", "somebody else goes by it already", 409)
             if subject:
                 connection.execute(insert(SUBJECTS), {**goes_by, "person": name})
@@ -196,14 +196,13 @@ class People:
 
         def work(connection: Connection) -> None:
             _require_there(connection, name)
-            is_there = select(DATASETS.c.name).where(DATASETS.c.name == dataset)
-            if role is Role.STEWARD and connection.execute(is_there).first() is None:
+            if role is Role.STEWARD and not is_there(connection, DATASETS, name=dataset):
                 raise unknown("dataset")
             roles = {*_roles_of(connection, name), role.value}
             for keeper in sorted(KEEPERS & roles if Role.OPERATOR.value in roles else ()):
                 raise ProtocolAborted("role", f"nobody is operator and {keeper} in one account", 409)
             mine = {"person": name, "role": role.value, "dataset": dataset}
-            if connection.execute(select(ROLES).filter_by(**mine)).first() is None:
+            if not is_there(connection, ROLES, **mine):
                 connection.execute(insert(ROLES), mine)
 
         self._archive.enter(Event(who.name, f"gave role {role.value}", name, dataset), work)
@@ -283,12 +282,8 @@ def _require_given(role: Role, dataset: str) -> None:
         raise ProtocolAborted("dataset", "a steward is one of a dataset; other roles have none")
 
 
-def _is_there(connection: Connection, name: str) -> bool:
-    return connection.execute(select(PEOPLE.c.name).where(PEOPLE.c.name == name)).first() is not None
-
-
 def _require_there(connection: Connection, name: str) -> None:
-    if not _is_there(connection, name):
+    if not is_there(connection, PEOPLE, name=name):
         raise unknown("person")
 
 
@@ -437,14 +432,6 @@ class Sessions:
         """End a session."""
         mine = SESSIONS.c.digest == digest_of(cookie)
         self._archive.write(lambda connection: connection.execute(delete(SESSIONS).where(mine)).rowcount)
-
-    def end_all(self, who: Visitor, name: str) -> None:
-        """End all sessions of somebody, or one's own. Raises `ProtocolAborted`."""
-        if who.name != name or who.by_token:
-            require(who, Right.KEEP_PEOPLE)
-        mine = SESSIONS.c.person == name
-        event = Event(who.name, "ended all sessions of", name)
-        self._archive.enter(event, lambda connection: connection.execute(delete(SESSIONS).where(mine)).rowcount)
 
     def _begun(self, visitor: Visitor, action: str = "signed in") -> SignedIn:
         cookie, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)

@@ -12,7 +12,7 @@ from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolAborted
 
 from .people import visitor_of
-from .store import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS, Archive, now
+from .store import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS, Archive, is_there, now
 from .visitors import Right, Subject, Visitor, may, require, unknown
 
 MOST_OPEN = 500
@@ -63,9 +63,9 @@ class Projects:
         require_name("project", name)
 
         def work(connection: Connection) -> None:
-            if connection.execute(select(DATASETS.c.name).where(DATASETS.c.name == dataset)).first() is None:
+            if not is_there(connection, DATASETS, name=dataset):
                 raise unknown("dataset")
-            if connection.execute(select(PROJECTS.c.name).where(PROJECTS.c.name == name)).first():
+            if is_there(connection, PROJECTS, name=name):
                 raise ProtocolAborted("project", "there is one of this name already", 409)
             facts = {"name": name, "dataset": dataset, "description": description, "made_at": now()}
             connection.execute(insert(PROJECTS), facts)
@@ -81,10 +81,10 @@ class Projects:
         of = project_for(self._archive, who, project, Right.KEEP_PROJECTS)
 
         def work(connection: Connection) -> None:
-            if connection.execute(select(PEOPLE.c.name).where(PEOPLE.c.name == person)).first() is None:
+            if not is_there(connection, PEOPLE, name=person):
                 raise unknown("person")
             mine = {"project": project, "person": person}
-            if connection.execute(select(MEMBERS).filter_by(**mine)).first() is None:
+            if not is_there(connection, MEMBERS, **mine):
                 connection.execute(insert(MEMBERS), mine)
 
         self._archive.enter(Event(who.name, "admitted to project", f"{person}: {project}"[:200], of.dataset), work)
@@ -135,16 +135,15 @@ class Projects:
         event = Event(who.name, f"set allowance to {most}", whom[:200], of.dataset)
         self._archive.ledger.allow(Allowance(self._account(of), project, most, analyst), together, event)
 
-    def remaining(self, who: Visitor, project: str, analyst: str | None = None) -> Remaining | None:
-        """The budget left to an analyst of a project, or to the visitor; None: no allowance was set.
+    def remaining(self, who: Visitor, project: str) -> Remaining | None:
+        """The budget left to the visitor, an analyst of a project; None: no allowance was set.
 
         Raises:
             ProtocolAborted: it is not theirs to see.
         """
-        own = analyst is None or analyst == who.name
-        of = project_for(self._archive, who, project, Right.SEE_OWN_BUDGET if own else Right.SEE_BUDGETS)
+        of = project_for(self._archive, who, project, Right.SEE_OWN_BUDGET)
         try:
-            return self._archive.ledger.remaining(self._account(of), Member(project, analyst or who.name))
+            return self._archive.ledger.remaining(self._account(of), Member(project, who.name))
         except ValueError as error:
             if getattr(error, "argument", "") in ("project", "analyst"):
                 return None

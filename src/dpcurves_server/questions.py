@@ -26,7 +26,7 @@ from dpcurves.strategies.choice import by_categories, unlisted_of
 from .datasets import Dataset, Datasets
 from .declared_columns import Declared
 from .projects import Project, Projects, project_for
-from .store import QUESTIONS, RELEASES, Archive, Store, now
+from .store import QUESTIONS, RELEASES, Archive, now
 from .visitors import Right, Subject, Visitor, may, require, unknown
 
 MOST_LISTED = 500
@@ -111,10 +111,10 @@ def find_asked(connection: Connection, id: str) -> Asked | None:
     return None if row is None else asked_of(row)
 
 
-def listed(store: Store, *mine: ColumnElement[bool]) -> tuple[Asked, ...]:
+def listed(archive: Archive, *mine: ColumnElement[bool]) -> tuple[Asked, ...]:
     """Questions of this kind, the last one first, and not too many."""
     query = WITH_RELEASES.where(*mine).order_by(QUESTIONS.c.number.desc()).limit(MOST_LISTED)
-    return store.read(lambda connection: tuple(map(asked_of, connection.execute(query).all())))
+    return archive.read(lambda connection: tuple(map(asked_of, connection.execute(query).all())))
 
 
 PAID = "the project has paid this for what is looked at: nothing more is charged"

@@ -22,7 +22,7 @@ from dpcurves_parties.serving.database import writes
 from dpcurves_parties.serving.messages import ProtocolAborted
 
 from .questions import Asked, Questions, State, loss_from
-from .store import DATASETS, QUESTIONS, RELEASES, Archive
+from .store import DATASETS, QUESTIONS, RELEASES, Archive, is_there
 from .visitors import Right, Visitor, require, unknown
 
 # The queue of questions, as workers and the public clock see it. What is done twice is done once.
@@ -146,7 +146,7 @@ class Queue:
     def counted(self, connection: Connection, id: str, curve: str, facts: Mapping[str, Any]) -> None:
         """Its answer is here: it is shown when the public clock strikes. The first one stays."""
         alone(connection, f"release {id}")
-        if connection.execute(select(RELEASES.c.id).where(RELEASES.c.id == id)).first() is None:
+        if not is_there(connection, RELEASES, id=id):
             told = {"id": id, "curve": curve, "facts": json.dumps(facts), "svg": "", "csv": ""}
             connection.execute(insert(RELEASES), told)
         mine = (QUESTIONS.c.id == id, QUESTIONS.c.state == State.PAID.value)
@@ -319,8 +319,7 @@ def _is_charged(connection: Connection, asked: Asked) -> bool:
     account = connection.execute(select(DATASETS.c.account).filter_by(**version)).scalars().first()
     if account is None:
         raise unknown("dataset")
-    mine = select(GRANTS.c.entry).filter_by(dataset=account, request=asked.request)
-    return connection.execute(mine).first() is not None
+    return is_there(connection, GRANTS, dataset=account, request=asked.request)
 
 
 def _event(who: Visitor, action: str, asked: Asked) -> Event:

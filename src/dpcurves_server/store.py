@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import partial
 
 import sqlalchemy as sql
-from sqlalchemy import BigInteger, CheckConstraint, Column, Table, Text, select
+from sqlalchemy import BigInteger, CheckConstraint, Column, Connection, Table, Text, select
 
-from dpcurves.arguments import Refused
 from dpcurves.ledger import Entered, Event, Ledger, Verified
-from dpcurves.ledger.chain import EVENTS, Database, make_tables
-from dpcurves_parties.serving.database import Result, Work, keys, number, numbered, octets, texts
-from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
+from dpcurves.ledger.chain import EVENTS
+from dpcurves_parties.serving.database import Result, Transactions, Work, keys, number, numbered, octets, texts
 
 from .visitors import NOTHING, Right, Subject, Visitor, require
 
@@ -76,40 +73,9 @@ SYNTHETIC = Table(
 )  # fmt: skip
 
 
-class Store:
-    """Transactions on the server's tables, each of them whole or not at all.
-
-    Args:
-        database: That of the ledger, whose tables are there already.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.write(partial(make_tables, tables=METADATA))
-
-    def read(self, work: Work[Result]) -> Result:
-        """The result of `work` on a consistent snapshot of the database."""
-        return told(self._database.read, work)
-
-    def write(self, work: Work[Result]) -> Result:
-        """Do all of `work`, durably, or nothing."""
-        return told(self._database.write, work)
-
-
-def told(way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
-    """Do `work` in a transaction; of a database that fails, people hear that it does, and its operator how.
-
-    Raises:
-        ProtocolAborted: as of `work`; or the database fails.
-    """
-    try:
-        return way(work)
-    except ProtocolAborted:
-        raise
-    except Refused as error:
-        if error.argument != "ledger":
-            raise
-        raise Trouble.of_database("", error) from None
+def is_there(connection: Connection, table: Table, **facts: object) -> bool:
+    """Tell whether a table has a row with these values."""
+    return connection.execute(select(sql.literal(1)).select_from(table).filter_by(**facts)).first() is not None
 
 
 def now() -> str:
@@ -117,7 +83,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-class Archive(Store):
+class Archive(Transactions):
     """The server's tables, and its ledger.
 
     Attributes:
@@ -126,11 +92,11 @@ class Archive(Store):
 
     def __init__(self, url: str) -> None:
         self.ledger = Ledger.kept(url)
-        super().__init__(self.ledger.database)
+        super().__init__(self.ledger.database, METADATA)
 
     def enter(self, event: Event, work: Work[Result]) -> Result:
         """Do all of `work` and enter who did it, or neither."""
-        return told(lambda both: self.ledger.record(event, both), work)
+        return self.told(lambda both: self.ledger.record(event, both), work)
 
 
 MOST_AT_ONCE = 1000

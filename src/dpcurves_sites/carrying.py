@@ -17,11 +17,13 @@ from types import MappingProxyType
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.cli.options import chosen, option
 from dpcurves.cli.terminal import say, terminal
+from dpcurves_parties.serving.messages import refusal_in
 
 from .carrier import OVER, SITE_PATIENCE, packed, received, unpacked
 
 UNANSWERED = re.compile(r"/turns/[0-9a-f]+/([0-9]+|refused)$")
 """Requests whose answer is empty unless they are refused."""
+SILENT = "coordinator: it refused without a word"
 NEXT = "/waiting"
 """Request for the next turn."""
 
@@ -82,7 +84,7 @@ class Carried:
         if left != b"0" and path.endswith(NEXT):
             return b""  # a turn ended before its last message came: that is no news to who asks for the next
         if status != b"200":
-            raise ProtocolAborted.heard(_refusal(said), int(status))
+            raise ProtocolAborted.heard(refusal_in(said, SILENT), int(status))
         return said
 
     def close(self) -> None:
@@ -124,14 +126,6 @@ def _number(answer: bytes) -> int:
     if not status.isdigit() or not left.isdigit():
         raise ValueError("it has no status")
     return int(number)
-
-
-def _refusal(said: bytes) -> str:
-    try:
-        line = json.loads(said)["error"]
-    except (ValueError, KeyError, TypeError):
-        line = None
-    return line if isinstance(line, str) else "coordinator: it refused without a word"
 
 
 HERE = Path(__file__).parent

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.app import Group, Provided
-from dpcurves.cli.ask_file import deliver, delivering, made_by, quietly
+from dpcurves.cli.ask_file import delivered, made_by, quietly
 from dpcurves.cli.columns import ALPHA
 from dpcurves.cli.one_table import through
 from dpcurves.cli.options import Command, Price, Promise, SourceOptions, argument, chosen, option, perhaps, whole
 from dpcurves.cli.output import InputFile, Output, View
 from dpcurves.cli.studies import CHANCE, show_plans
-from dpcurves.cli.terminal import Misuse, PerhapsKept, say, tell, terminal, waiting
+from dpcurves.cli.terminal import Misuse, PerhapsKept, say, terminal, waiting
 from dpcurves_parties.serving.watching import Watching
 
 from .carrying import carry
@@ -82,16 +82,10 @@ class AskTerms:
             federation.plan(question, loss)  # refused: nobody was asked
             with _told(request), waiting("the sites count"), quietly():
                 curve: Any = federation.ask(question, loss, request)
-        with _told(request), delivering() as part:
-            written = deliver(part, question, curve, view, output)
-            with part():
-                say(
-                    output.terminal(), made_by(curve), f"trust: {curve.privacy.trust}",
-                    *assumed(task), *(f"written: {name}" for name in written),
-                    f"request: {request} (the same question under this --request-id is free)",
-                )  # fmt: skip
-            for note in curve.notes:
-                tell(note)
+        with _told(request):
+            trust = made_by(curve), f"trust: {curve.privacy.trust}", *assumed(task)
+            free = f"request: {request} (the same question under this --request-id is free)"
+            delivered(question, curve, view, output, lambda written: (*trust, *written, free))
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -22,10 +22,10 @@ from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, provin
 from dpcurves_parties.serving.task_app import Handler, bearer_of, body_of, task_app, told
 from dpcurves_parties.serving.task_document import Role
 
+from .carrier import packed, unpacked
 from .secure_sum import KEYS, MASKED, OPENED, SIGNATURE, SIGNED, STAGES
 from .task import FederationTask
 
-LENGTH = 8
 WAIT = 20.0
 """Seconds that a guest waits for an answer at most, before it asks again."""
 GRACE = 0.5
@@ -37,25 +37,12 @@ RECEIPT_HEAD = 48
 MOST_TURNS = 2**12
 
 
-def packed(parts: Sequence[bytes]) -> bytes:
-    """Messages one behind the other, each with its length."""
-    return b"".join(len(part).to_bytes(LENGTH, "little") + part for part in parts)
-
-
-def unpacked(octets: bytes) -> list[bytes]:
-    """The inverse of `packed`.
-
-    Raises:
-        ProtocolAborted: it is cut off.
-    """
-    found, place = [], 0
-    while place < len(octets):
-        size = int.from_bytes(octets[place : place + LENGTH], "little")
-        place += LENGTH + size
-        if place > len(octets):
-            raise ProtocolAborted("coordinator", "a message is cut off", 502)
-        found.append(octets[place - size : place])
-    return found
+def messages_in(octets: bytes) -> list[bytes]:
+    """The messages that a board has packed. Raises `ProtocolAborted`: they are cut off."""
+    try:
+        return unpacked(octets)
+    except ValueError:
+        raise ProtocolAborted("coordinator", "a message is cut off", 502) from None
 
 
 @dataclass(slots=True)

@@ -28,7 +28,7 @@ from dpcurves.session import pay_and_converse
 from dpcurves_parties.serving.channel import PATIENCE, Channel
 from dpcurves_parties.serving.task_document import Ticket
 
-from .relay import unpacked
+from .relay import messages_in
 from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, STAGES, Messages, read, receipt_of
 from .site import Site
 from .task import FederationTask
@@ -282,7 +282,7 @@ class SiteAgent:
     def _join(self) -> None:
         pause = PAUSE
         while True:
-            found = unpacked(self._line.post("consents", self._task.consent(self._key)))
+            found = messages_in(self._line.post("consents", self._task.consent(self._key)))
             try:
                 self._task.require_consents({one[0]: one[1:] for one in found})
                 return
@@ -406,7 +406,7 @@ class _Line:
         while not (octets := self.post(f"turns/{name}/{stage}/all", b"")):
             if self._turn is not None and monotonic() - begun > self._turn:
                 raise TurnOver("turn", f"{STAGES[stage]} of others did not come within {self._turn:g} seconds", 408)
-        return unpacked(octets)
+        return messages_in(octets)
 
     def close(self) -> None:
         self._channel.close()

@@ -289,11 +289,9 @@ class BufferedPrefixes(PrefixLaw):
         return self.noise.family
 
     def estimator(self) -> Inverse:
-        """The estimator that turns values into totals, from the first tick on."""
         return Inverse(self)
 
     def variance(self, tick: int, window: int | None = None) -> float:
-        """The variance of the total after a tick, or of the sum of the last ticks, so many as the window has."""
         lag = self.ticks if window is None else min(window, self.ticks)
         return float(_squares(self.decays, self.weights, self.ticks, lag)[tick - 1]) * self.unit
 
@@ -312,7 +310,6 @@ class BufferedPrefixes(PrefixLaw):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
         decays = tuple(Fraction(decay) for decay, _ in stored[cls.KEY])
         weights = tuple(int(weight) for _, weight in stored[cls.KEY])
         if not 0 < int(stored["ticks"]) <= MOST_BUFFERED:
@@ -551,7 +548,6 @@ class TreeCounts(PrefixLaw):
         return Block(start + (tick - start - 1) // width * width, epoch.tree)
 
     def variance(self, tick: int, window: int | None = None) -> float:
-        """The variance of the sum of the last ticks, so many as the window has, or of all."""
         at = tick - window if window is not None and window < tick else 0
         total = ROUNDING * (1 if at == 0 else 2)
         while at < tick:

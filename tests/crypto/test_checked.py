@@ -24,19 +24,19 @@ from dpcurves_parties.crypto import (
     NodeWalk,
     Ring,
     SeedShare,
-    SharedChecked,
     below_from,
     checked_values,
     nodes_of,
     share_checked_cells,
 )
+from dpcurves_parties.crypto.keys import Shared
 from dpcurves_parties.crypto.ring import Words
 
 KEY = bytes(range(32))
 RINGS = pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])
 
 
-def shared(cells: list[int], domain: Domain, engine: Engine = PORTABLE) -> SharedChecked:
+def shared(cells: list[int], domain: Domain, engine: Engine = PORTABLE) -> Shared[CheckedKeys]:
     return share_checked_cells(np.array(cells, np.uint64), domain, engine, Randomness.from_seed(6))
 
 
@@ -182,7 +182,7 @@ def test_tampered_keys_are_dropped_and_honest_ones_beside_them_are_not(tamper: T
     assert opened[:, accepted, 0].sum(axis=1).tolist() == [(x >= 9) + (x >= 2) for x in range(16)]
 
 
-def two_live_leaves(seed: int) -> SharedChecked | None:
+def two_live_leaves(seed: int) -> Shared[CheckedKeys] | None:
     """Weights w at cell 0 and 1 - w at cell 1, and the proof of cell 0; nothing if one correction cannot do that."""
     both = share_checked_cells(np.zeros(1, np.uint64), Domain(1, Z64), PORTABLE, Randomness.from_seed(seed))
     public = both.public

@@ -14,6 +14,7 @@ from dpcurves.noise import Randomness
 from dpcurves_parties.crypto import (
     Z64,
     Z128,
+    ComparisonKeys,
     Domain,
     Engine,
     PortableEngine,
@@ -28,7 +29,7 @@ ENGINE = PORTABLE
 RINGS = pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])
 
 
-def shared(cells: list[int], domain: Domain) -> Shared:
+def shared(cells: list[int], domain: Domain) -> Shared[ComparisonKeys]:
     return share_cells(np.array(cells, np.uint64), domain, ENGINE, Randomness.from_seed(5))
 
 

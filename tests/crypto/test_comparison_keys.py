@@ -31,7 +31,7 @@ def test_bytes_come_back_as_the_same_keys(domain: Domain, party: int) -> None:
     blob = keys(domain, party).to_bytes()
     again = ComparisonKeys.from_bytes(domain, party, blob)
     assert again.to_bytes() == blob
-    assert len(blob) == 16 + 3 * 8 * (domain.record_words + 2)
+    assert len(blob) == 16 + 3 * 8 * (PublicShare.record_words(domain) + 2)
     assert ComparisonKeys.joined([again[:1], again[1:]]).to_bytes() == blob
 
 

@@ -60,7 +60,7 @@ def test_words_may_lie_anywhere(ring: Ring) -> None:
     keys = share_cells(cells, domain, FAST[0], Randomness.from_seed(3)).keys(1)
     assert keys.to_bytes() == share_cells(cells, domain, PORTABLE, Randomness.from_seed(3)).keys(1).to_bytes()
     table = np.repeat(keys.public.records(), 2, axis=0)[::2]
-    width, words = domain.record_words, ring.words
+    width, words = PublicShare.record_words(domain), ring.words
     seeds, numbers = np.split(table[:, : domain.levels * (2 + words)], [2 * domain.levels], axis=1)
     scattered = PublicShare(
         domain,

@@ -142,7 +142,7 @@ def test_without_noise_busy_states_are_exact_and_empty_aggregations_are_not_divi
     question = PrunedStates("ap", CHAIN, 0, windows=(2,), events=(Low(2, 3),))
     plan = STREAMS.plan(question.query, PrivacyLoss.pure(10**4), ONE)
     state, reader = STREAMS.begin(plan), question.reader(plan)
-    assert question.names == ("all", "left", "right", "a", "b", "c")
+    assert question.states == tuple({"ap": name} for name in ("all", "left", "right", "a", "b", "c"))
     for tick, table in enumerate(([5, 7, 0], [0, 0, 9], [0, 0, 0]), start=1):
         values, state = STREAMS.step(np.array(table), tick, state, plan, Randomness.from_seed(tick))
         found = reader.read(values)

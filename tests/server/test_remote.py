@@ -126,7 +126,7 @@ def log_in(number: int, folder: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", folder)
         patch.setattr(remote, "Remote", lambda *_, **__: SimpleNamespace(close=int))  # nobody is asked
-        patch.setattr(remotes, "_token", lambda: f"token {number}")
+        patch.setattr(remotes, "typed", lambda secret: f"token {number}")
         for _ in range(20):
             remotes.login(remotes.Server("https://127.0.0.1:8443"))
             assert json.loads((Path(folder) / "dpcurves" / "remote.json").read_text())["url"]

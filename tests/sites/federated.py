@@ -111,7 +111,8 @@ def _swapped(one: bytes, other: bytes, body: int) -> list[bytes]:
 
 def _let_coordinators_lie(file: Path, seen: Path) -> None:
     """Keep all messages in a file. Hand them out, and hand questions out, as the lie that stands in a file wants it."""
-    from dpcurves_sites.relay import Board, packed, unpacked
+    from dpcurves_sites.carrier import packed, unpacked
+    from dpcurves_sites.relay import Board
 
     real, old, asked = Board.collect, dict[int, list[bytes]](), count()
     questions: list[bytes] = []

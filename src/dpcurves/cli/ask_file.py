@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -83,6 +83,18 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
         "xlsx": lambda: _told(view, curve).workbook(view.draw(curve), **covering),
         "html": lambda: page_of({str(question): (curve, view.draw(curve))}, suppress).encode(),
     })  # fmt: skip
+
+
+def delivered(
+    question: object, curve: Any, view: View[Any], output: Output, said: Callable[[list[str]], Iterable[str]]
+) -> None:
+    """Deliver a curve with its notes, and the lines that `said` makes of those that name the files written."""
+    with delivering() as part:
+        written = [f"written: {name}" for name in deliver(part, question, curve, view, output)]
+        with part():
+            say(output.terminal(), *said(written))
+        for note in curve.notes:
+            tell(note)
 
 
 def files_written(part: Part, output: Output, made: Mapping[str, Callable[[], bytes]]) -> list[str]:

@@ -122,7 +122,7 @@ def _roads(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Tab
 LOCAL_PLANS: MappingProxyType[str, Command] = MappingProxyType({"local": plan_local})
 
 
-NEEDED = ("fastapi", "httptools", "prometheus_client", "uvicorn")
+NEEDED = ("httptools", "prometheus_client", "starlette", "uvicorn")
 
 
 @dataclass(frozen=True)

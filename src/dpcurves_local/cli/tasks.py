@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from dpcurves.cli.ask_file import deliver, delivering, quietly
+from dpcurves.cli.ask_file import delivered, quietly
 from dpcurves.cli.columns import Histogram2DView, HistogramView
 from dpcurves.cli.options import (
     CellOptions,
@@ -24,7 +24,7 @@ from dpcurves.cli.options import (
     whole,
 )
 from dpcurves.cli.output import InputFile, Output, ResultView, RocView, View
-from dpcurves.cli.terminal import Misuse, say, tell, terminal, waiting
+from dpcurves.cli.terminal import Misuse, say, terminal, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -357,14 +357,10 @@ def aggregate(received: Received, document: Document, kernel: Kernel, output: Ou
     collection = received.added_up(asked)
     with quietly():
         curve = collection.curve()
-    with delivering() as part:
-        written = deliver(part, asked.question, curve, view, output)
-        with part():
-            say(output.terminal(), f"mechanism: {curve.privacy.mechanism}", told_of(collection), *ASSUMED)
-            say(output.terminal(), *kernel.said(curve, output))
-            say(output.terminal(), *(f"written: {name}" for name in written))
-        for note in curve.notes:
-            tell(note)
+    made = f"mechanism: {curve.privacy.mechanism}", told_of(collection), *ASSUMED
+    delivered(
+        asked.question, curve, view, output, lambda written: (*made, *kernel.said(curve, output), *written)
+    )  # fmt: skip
 
 
 def publish(received: Received, document: Document, first: FirstClass, new: NewFile) -> None:

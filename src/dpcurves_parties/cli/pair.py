@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcurves.cli import options as of
 from dpcurves.cli.accounts import require_lasting
-from dpcurves.cli.ask_file import Terms, deliver, delivering, quietly
+from dpcurves.cli.ask_file import Terms, delivered, quietly
 from dpcurves.cli.options import Command, option, typed
 from dpcurves.cli.output import InputFile, Output, View
 from dpcurves.cli.terminal import Misuse, filling, say, tell, terminal, waiting
@@ -331,16 +331,10 @@ class Servers:
         asking = Analyst(task, ticket, patience=self.bearer.seconds, kept=kept, unproved=self.unproved)
         with asking as analyst, waiting("the servers count"), quietly():
             curve: Any = analyst.ask(question)
-        screen = output.terminal()
-        with delivering() as part:
-            written = deliver(part, question, curve, view, output)
-            with part():
-                doubts = [f"doubt: {line}" for line in sorted(analyst.doubts)]
-                said = (*assumed(task, proved=not doubts), *_dropped(analyst.dropped), *doubts)
-                say(screen, f"mechanism: {curve.privacy.mechanism}", *said)
-                say(screen, *(f"written: {name}" for name in written))
-            for note in curve.notes:
-                tell(note)
+        doubts = [f"doubt: {line}" for line in sorted(analyst.doubts)]
+        trust = (*assumed(task, proved=not doubts), *_dropped(analyst.dropped), *doubts)
+        made = f"mechanism: {curve.privacy.mechanism}"
+        delivered(question, curve, view, output, lambda written: (made, *trust, *written))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Refused
 
 from .engine import Engine, FastEngine, State, chosen, chunks, control, encrypted, seed_correction, turns_right, twice
-from .keys import PROOF_WORDS, CheckedKeys, CheckedShare, ComparisonKeys, Octets, PublicShare, SeedShare, digested
+from .keys import (
+    PROOF_WORDS,
+    CheckedKeys,
+    CheckedShare,
+    ComparisonKeys,
+    Octets,
+    PublicShare,
+    SeedShare,
+    Shared,
+    digested,
+)
 from .ring import Domain, Words
 
 MOST_BLOCKS = 8192
@@ -64,19 +74,14 @@ CELL_COST = 1.5
 LEAF_COST = 3.0
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Shared:
-    """SECRET as a whole: what an owner sends. Each server gets the public share, and its own seeds alone."""
-
-    public: PublicShare
-    seeds: tuple[SeedShare, SeedShare]
-
-    def keys(self, party: int) -> ComparisonKeys:
-        """SECRET: what one server gets."""
-        return ComparisonKeys(self.public, self.seeds[party])
+def _drawn(cells: Words, domain: Domain, randomness: Octets) -> tuple[Words, tuple[SeedShare, SeedShare]]:
+    """The cells, once they are checked, and new seeds of both servers for each."""
+    cells = np.ascontiguousarray(cells, dtype=np.uint64)
+    domain.require(cells)
+    return cells, (SeedShare.drawn(len(cells), 0, randomness), SeedShare.drawn(len(cells), 1, randomness))
 
 
-def share_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets) -> Shared:
+def share_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets) -> Shared[ComparisonKeys]:
     """Share cells as comparison keys: for each cell x, a share of ``tau -> [tau >= x]`` for each of two servers.
 
     The distributed comparison function of Boyle, Chandran, Gilboa, Gupta, Ishai, Kumar and Rathee (2021, figure 1), but
@@ -103,13 +108,11 @@ def share_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets
     >>> domain.ring.opened(*(prefix_sums(shared.keys(party), [2, 3, 1023], engine) for party in (0, 1)))
     (0, 1, 2)
     """
-    cells = np.ascontiguousarray(cells, dtype=np.uint64)
-    domain.require(cells)
-    seeds = SeedShare.drawn(len(cells), 0, randomness), SeedShare.drawn(len(cells), 1, randomness)
+    cells, seeds = _drawn(cells, domain, randomness)
     public = PublicShare.blank(domain, len(cells))
     for part in chunks(len(cells), engine.chunk):
         engine.generate(public[part], cells[part], seeds[0].words[part], seeds[1].words[part])
-    return Shared(public, seeds)
+    return Shared(ComparisonKeys, public, seeds)
 
 
 def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> tuple[int, ...]:
@@ -214,18 +217,6 @@ _MOST_WORDS = 1024  # of a key's transcript, before it is folded; both servers h
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class SharedChecked:
-    """SECRET as a whole: what an owner sends. Each server gets the public share, and its own seeds alone."""
-
-    public: CheckedShare
-    seeds: tuple[SeedShare, SeedShare]
-
-    def keys(self, party: int) -> CheckedKeys:
-        """SECRET: what one server gets."""
-        return CheckedKeys(self.public, self.seeds[party])
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CheckedValues:
     """SECRET: values of one server at some thresholds, with digests.
 
@@ -255,7 +246,7 @@ class CheckedValues:
         return ring.integers(ring.sums(self.values[:, accepted]))
 
 
-def share_checked_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets) -> SharedChecked:
+def share_checked_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets) -> Shared[CheckedKeys]:
     """Share cells as checked keys: for each cell x, a share of ``tau -> [tau >= x]`` for each of two servers.
 
     A verifiable incremental point function, as in the Mastic draft (Mouris, Patton, Davis, Sarkar and Tsoutsos 2025),
@@ -273,13 +264,11 @@ def share_checked_cells(cells: Words, domain: Domain, engine: Engine, randomness
     Raises:
         ValueError: a cell is outside the domain.
     """
-    cells = np.ascontiguousarray(cells, dtype=np.uint64)
-    domain.require(cells)
-    seeds = SeedShare.drawn(len(cells), 0, randomness), SeedShare.drawn(len(cells), 1, randomness)
+    cells, seeds = _drawn(cells, domain, randomness)
     public = CheckedShare.blank(domain, len(cells))
     for part in chunks(len(cells), _CHUNK):
         _write(public[part], cells[part], (seeds[0].words[part], seeds[1].words[part]), engine)
-    return SharedChecked(public, seeds)
+    return Shared(CheckedKeys, public, seeds)
 
 
 def checked_values(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2b
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -65,16 +65,22 @@ class SeedShare:
         return cls(parts[0].party, np.concatenate([part.words for part in parts]))
 
 
+ONCE = frozenset({"turns", "leaf", "point"})
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Corrections(ABC):
     """Correction words of some keys: arrays ``(levels, keys, words)`` or ``(keys, ...)``. It has no repr.
 
     Attributes:
+        CALLED: What errors call the keys.
         domain: Domain of the keys.
         seeds: ``(levels, keys, 2)``; the top bit corrects the control bit of left children.
         values: ``(levels, keys, words)``.
         turns: ``(keys,)``; bit i says whether level i corrects control bits of right children otherwise.
     """
+
+    CALLED: ClassVar[str]
 
     domain: Domain
     seeds: Words
@@ -83,6 +89,57 @@ class Corrections(ABC):
 
     def __len__(self) -> int:
         return len(self.turns)
+
+    @classmethod
+    @abstractmethod
+    def layout(cls, domain: Domain) -> Mapping[str, tuple[int, int]]:
+        """Levels and words of each array, in the order of a record; `ONCE` are those without an axis of levels."""
+
+    @classmethod
+    def record_words(cls, domain: Domain) -> int:
+        """64-bit words of one key's correction words."""
+        return sum(levels * words for levels, words in cls.layout(domain).values())
+
+    @classmethod
+    def blank(cls, domain: Domain, count: int) -> Self:
+        """Space for correction words. Turns are 0."""
+        arrays: dict[str, Any] = {
+            name: np.empty((count, words) if name in ONCE else (levels, count, words), np.uint64)
+            for name, (levels, words) in cls.layout(domain).items()
+        }
+        return cls(domain, **{**arrays, "turns": np.zeros(count, np.uint64)})
+
+    def records(self) -> Words:
+        """Correction words as rows, ``(keys, record_words)``: equal rows are equal correction words."""
+        layout, arrays = self.layout(self.domain), self._arrays()
+        return as_rows(*(arrays[name].reshape(levels, len(self), words) for name, (levels, words) in layout.items()))
+
+    @classmethod
+    def require(cls, domain: Domain, records: Words) -> None:
+        """Refuse rows that are none. Raises `ValueError`: a row has bits where none belong."""
+        levels, _ = cls.layout(domain)["seeds"]
+        if levels < MOST_BITS and bool((cls._parted(domain, records)["turns"] >> np.uint64(levels)).any()):
+            raise Refused(cls.CALLED, f"bits of turns past level {levels} must be 0")
+
+    @classmethod
+    def from_records(cls, domain: Domain, records: Words) -> Self:
+        """The keys of rows.
+
+        Raises:
+            ValueError: a row has bits where none belong.
+        """
+        cls.require(domain, records)
+        parts, layout = cls._parted(domain, records), cls.layout(domain)
+        arrays: dict[str, Any] = {
+            name: part.copy() if name in ONCE else by_level(part, *layout[name]) for name, part in parts.items()
+        }
+        return cls(domain, **{**arrays, "turns": arrays["turns"][:, 0]})
+
+    @classmethod
+    def _parted(cls, domain: Domain, records: Words) -> dict[str, Words]:
+        layout = cls.layout(domain)
+        ends = np.cumsum([levels * words for levels, words in layout.values()])
+        return dict(zip(layout, np.split(records, ends[:-1], axis=1), strict=True))
 
     def __getitem__(self, part: Part) -> Self:
         chosen: dict[str, Any] = {
@@ -94,10 +151,6 @@ class Corrections(ABC):
         """Overwrite these keys by as many others."""
         for name, words in self._arrays().items():
             words[...] = getattr(other, name)
-
-    @abstractmethod
-    def records(self) -> Words:
-        """Correction words as rows, one for each key: equal rows are equal correction words."""
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -129,7 +182,6 @@ class ServerKeys(Generic[Public]):
     """SECRET: complete keys of one server.
 
     Attributes:
-        CALLED: What errors call them.
         NUMBER: What frames of server 0 call them; those of server 1 have one more.
         SHARE: Their correction words.
 
@@ -137,7 +189,6 @@ class ServerKeys(Generic[Public]):
         ValueError: there are not as many seeds as correction words.
     """
 
-    CALLED: ClassVar[str]
     NUMBER: ClassVar[int]
     SHARE: ClassVar[Any]
 
@@ -171,7 +222,7 @@ class ServerKeys(Generic[Public]):
             ValueError: it holds no such keys of this version, domain and server, or has another length or checksum, or
                 bits where none belong. What it holds is not shown.
         """
-        size = cls.SHARE.blank(domain, 0).records().shape[1]
+        size = cls.SHARE.record_words(domain)
         public, seeds = np.split(cls._frame(domain, party).records(blob, size + 2), [size], axis=1)
         return cls(cls.SHARE.from_records(domain, public), SeedShare(party, np.ascontiguousarray(seeds)))
 
@@ -187,7 +238,7 @@ class ServerKeys(Generic[Public]):
 
     @classmethod
     def _frame(cls, domain: Domain, party: int) -> Frame:
-        return Frame(f"{cls.CALLED} of server {party}", cls.NUMBER + party, domain.bits, domain.ring.words)
+        return Frame(f"{cls.SHARE.CALLED} of server {party}", cls.NUMBER + party, domain.bits, domain.ring.words)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -199,44 +250,15 @@ class PublicShare(Corrections):
         point: ``(keys, 2)``: for the point function; ``(keys, 0)`` if the domain is not enumerable.
     """
 
+    CALLED = "comparison keys"
+
     leaf: Words
     point: Words
 
     @classmethod
-    def blank(cls, domain: Domain, count: int) -> PublicShare:
-        """Space for correction words. Turns are 0."""
-        return cls(
-            domain,
-            np.empty((domain.levels, count, 2), np.uint64),
-            np.empty((domain.levels, count, domain.ring.words), np.uint64),
-            np.zeros(count, np.uint64),
-            np.empty((count, 2), np.uint64),
-            np.empty((count, 2 * domain.is_enumerable), np.uint64),
-        )
-
-    def records(self) -> Words:
-        """Correction words as rows, ``(keys, domain.record_words)``: equal rows are equal correction words."""
-        return as_rows(self.seeds, self.values, self.turns[None, :, None], self.leaf[None], self.point[None])
-
-    @classmethod
-    def require(cls, domain: Domain, records: Words) -> None:
-        """Refuse rows that are none. Raises `ValueError`: a row has bits where none belong."""
-        turns = records[:, (2 + domain.ring.words) * domain.levels]
-        if domain.levels < MOST_BITS and bool((turns >> np.uint64(domain.levels)).any()):
-            raise Refused("comparison keys", f"bits of turns past level {domain.levels} must be 0")
-
-    @classmethod
-    def from_records(cls, domain: Domain, records: Words) -> PublicShare:
-        """The keys of rows.
-
-        Raises:
-            ValueError: a row has bits where none belong.
-        """
-        cls.require(domain, records)
-        sizes = np.cumsum([2 * domain.levels, domain.ring.words * domain.levels, 1, 2])
-        seeds, values, turns, leaf, point = np.split(records, sizes, axis=1)
-        seeds, values = by_level(seeds, domain.levels, 2), by_level(values, domain.levels, domain.ring.words)
-        return cls(domain, seeds, values, turns[:, 0].copy(), leaf.copy(), point.copy())
+    def layout(cls, domain: Domain) -> Mapping[str, tuple[int, int]]:
+        levels, words, point = domain.levels, domain.ring.words, 2 * domain.is_enumerable
+        return {"seeds": (levels, 2), "values": (levels, words), "turns": (1, 1), "leaf": (1, 2), "point": (1, point)}
 
 
 class ComparisonKeys(ServerKeys[PublicShare]):
@@ -244,7 +266,23 @@ class ComparisonKeys(ServerKeys[PublicShare]):
 
     __slots__ = ()
 
-    CALLED, NUMBER, SHARE = "comparison keys", 0, PublicShare
+    NUMBER, SHARE = 0, PublicShare
+
+
+Keys = TypeVar("Keys", bound=ServerKeys[Any])
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Shared(Generic[Keys]):
+    """SECRET as a whole: what an owner sends. Each server gets the public share, and its own seeds alone."""
+
+    kind: type[Keys]
+    public: Any
+    seeds: tuple[SeedShare, SeedShare]
+
+    def keys(self, party: int) -> Keys:
+        """SECRET: what one server gets."""
+        return self.kind(self.public, self.seeds[party])
 
 
 PROOF_WORDS = 4
@@ -258,18 +296,15 @@ class CheckedShare(Corrections):
         proofs: ``(bits, keys, 4)``: what the hashes of both servers' seeds on the path differ by.
     """
 
+    CALLED = "checked keys"
+
     proofs: Words
     _known: list[Words] = field(default_factory=list, init=False)
 
     @classmethod
-    def blank(cls, domain: Domain, count: int) -> CheckedShare:
-        """Space for correction words. Turns are 0."""
-        sizes = (2, domain.ring.words, PROOF_WORDS)
-        seeds, values, proofs = (np.empty((domain.bits, count, size), np.uint64) for size in sizes)
-        return cls(domain, seeds, values, np.zeros(count, np.uint64), proofs)
-
-    def records(self) -> Words:
-        return as_rows(self.seeds, self.values, self.proofs, self.turns[None, :, None])
+    def layout(cls, domain: Domain) -> Mapping[str, tuple[int, int]]:
+        levels, words = domain.bits, domain.ring.words
+        return {"seeds": (levels, 2), "values": (levels, words), "proofs": (levels, PROOF_WORDS), "turns": (1, 1)}
 
     def fingerprints(self) -> Words:
         """BLAKE2b-256 of each row, ``(keys, 4)``. Worked out once: correction words do not change."""
@@ -277,33 +312,13 @@ class CheckedShare(Corrections):
             self._known.append(digested(self.records(), 32, b"").view(np.uint64))
         return self._known[0]
 
-    @classmethod
-    def require(cls, domain: Domain, records: Words) -> None:
-        """Refuse rows that are none. Raises `ValueError`: a row has bits where none belong."""
-        turns = records[:, -1]
-        if domain.bits < MOST_BITS and bool((turns >> np.uint64(domain.bits)).any()):
-            raise Refused("checked keys", f"bits of turns past level {domain.bits} must be 0")
-
-    @classmethod
-    def from_records(cls, domain: Domain, records: Words) -> CheckedShare:
-        """The keys of rows.
-
-        Raises:
-            ValueError: a row has bits where none belong.
-        """
-        cls.require(domain, records)
-        sizes = (2, domain.ring.words, PROOF_WORDS)
-        *levels, turns = np.split(records, np.cumsum(sizes) * domain.bits, axis=1)
-        seeds, values, proofs = (by_level(part, domain.bits, size) for part, size in zip(levels, sizes, strict=True))
-        return cls(domain, seeds, values, turns[:, 0].copy(), proofs)
-
 
 class CheckedKeys(ServerKeys[CheckedShare]):
     """SECRET: complete keys of one server for some checked functions: 1816 bytes each for 32 bits."""
 
     __slots__ = ()
 
-    CALLED, NUMBER, SHARE = "checked keys", 2, CheckedShare
+    NUMBER, SHARE = 2, CheckedShare
 
 
 def digested(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:
@@ -313,8 +328,3 @@ def digested(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:
         blake2b(raw[start : start + length], digest_size=size, key=key).digest() for start in range(0, len(raw), length)
     ]
     return np.frombuffer(b"".join(digests), np.uint8).reshape(len(rows), size)
-
-
-def checked_record_words(domain: Domain) -> int:
-    """64-bit words of one checked key's correction words."""
-    return domain.bits * (2 + domain.ring.words + PROOF_WORDS) + 1

@@ -144,11 +144,6 @@ class Domain:
         """True if keys can be evaluated on the whole domain: they have one more block for that."""
         return self.bits <= ENUMERABLE_BITS
 
-    @property
-    def record_words(self) -> int:
-        """64-bit words of one key's correction words."""
-        return self.levels * (2 + self.ring.words) + 1 + 2 + 2 * self.is_enumerable
-
     def require(self, cells: Words) -> None:
         """Refuse cells outside the domain, without saying which.
 

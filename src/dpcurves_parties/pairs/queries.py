@@ -377,7 +377,6 @@ class PairLaw(Law):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
         return STORED.made(cls, stored[cls.KEY])
 
 

@@ -51,7 +51,6 @@ class PairEncoding(Sharing):
 
     @property
     def size(self) -> int:
-        """Bytes of a report for one server."""
         return -(-sum(self.widths) // 8)
 
     def shared(self, rows: IntArray, randomness: Randomness) -> list[tuple[bytes, bytes]]:
@@ -200,12 +199,10 @@ class PairTask(SharedTask):
 
     @property
     def query(self) -> PairQuery:
-        """The query."""
         return PairQuery.about(self.kernel.form, self.pairing, self.commitment)
 
     @cached_property
     def encoding(self) -> PairEncoding:
-        """Encoding of reports for two servers."""
         return PairEncoding(tuple(bits for _, bits in self.columns))
 
     def plan(self, people: int) -> Plan:
@@ -229,7 +226,6 @@ class PairTask(SharedTask):
         return self.promise.shown(seed)
 
     def facts(self) -> dict[str, Any]:
-        """Content of the document, without its kind, version and tokens, as plain objects."""
         scheme = next(name for name, kind in PAIRINGS.items() if isinstance(self.pairing, kind))
         columns = [[column, bits] for column, bits in self.columns]
         return {
@@ -242,7 +238,6 @@ class PairTask(SharedTask):
 
     @classmethod
     def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """The inverse of `facts`."""
         kernel, pairing = stored["kernel"], stored["pairing"]
         columns = tuple((column, bits) for column, bits in kernel["columns"])
         drawn, noise = PAIRINGS[pairing["scheme"]](pairing["each"]), Noise[stored["noise"].upper()]

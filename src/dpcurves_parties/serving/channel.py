@@ -6,7 +6,6 @@ say whether a certificate has expired, is another one's, or nobody answers.
 
 from __future__ import annotations
 
-import json
 import socket
 import ssl
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ from urllib.parse import urlsplit
 
 from dpcurves.arguments import Away, Refused
 
-from .messages import ProtocolAborted
+from .messages import ProtocolAborted, refusal_in
 
 PATIENCE = 60.0
 """Seconds that an answer may take."""
@@ -95,7 +94,8 @@ class Channel:
         with self._lock:
             status, message = self._sent(method, path, body, headers)
         if not 200 <= status < 300:
-            raise ProtocolAborted.heard(self._refusal(message), status)
+            silent = f"{self.who}: {self.place} refused without a word"
+            raise ProtocolAborted.heard(refusal_in(message, silent), status)
         return message
 
     def _sent(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
@@ -148,13 +148,6 @@ class Channel:
         if isinstance(error, ConnectionRefusedError):
             return Away(self.who, f"nobody answers at {self.place}", 503)
         return Away(self.who, f"the connection to {self.place} was lost", 503)
-
-    def _refusal(self, message: bytes) -> str:
-        try:
-            line = json.loads(message)["error"]
-        except (ValueError, KeyError, TypeError):
-            line = None
-        return line if isinstance(line, str) else f"{self.who}: {self.place} refused without a word"
 
 
 def _body_of(answer: HTTPResponse) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import BigInteger, Column, Connection, LargeBinary, MetaData, Text
 
 from dpcurves.arguments import Refused
-from dpcurves.ledger.chain import make_tables
+from dpcurves.ledger.chain import Database, make_tables
 from dpcurves.ledger.sqlite import place_of
 
 from .messages import ProtocolAborted, Trouble
@@ -45,24 +45,17 @@ Work = Callable[[Connection], Result]
 Given = ParamSpec("Given")
 
 
-class ServerDatabase:
-    """A server's database at a URL (SQLite or PostgreSQL): what is committed is on disk before an answer leaves.
-
-    Attributes:
-        database: The ways into it.
+class Transactions:
+    """Transactions on a server's tables: what is committed is on disk before an answer leaves.
 
     Args:
-        url: Where it is.
-        who: What the server is called where the database fails.
+        database: The ways into the database.
         tables: What it is to have: made if they are not there.
-
-    Raises:
-        ValueError: the URL names no database.
+        who: What the server is called where the database fails.
     """
 
-    def __init__(self, url: str, who: str, tables: MetaData) -> None:
-        place = place_of(url)
-        self.database, self._kept, self._who = place.database(), place.kept(), who
+    def __init__(self, database: Database, tables: MetaData, who: str = "") -> None:
+        self.database, self._who = database, who
         self.write(partial(make_tables, tables=tables))
 
     def read(self, work: Work[Result]) -> Result:
@@ -71,28 +64,44 @@ class ServerDatabase:
         Raises:
             ProtocolAborted: `work` says so, or the database fails.
         """
-        return self._told(self.database.read, work)
+        return self.told(self.database.read, work)
 
     def write(self, work: Work[Result]) -> Result:
         """Do all of `work`, durably, or nothing. Raises `ProtocolAborted`: `work` says so, or the database fails."""
-        return self._told(self.database.write, work)
+        return self.told(self.database.write, work)
 
-    def write_often(self, work: Work[Result]) -> Result:
-        """Do all of `work`, as `write` does, through a connection that stays open until `rest`."""
-        return self._told(self._kept.write, work)
-
-    def rest(self) -> None:
-        """Close the connections that stayed open: a file that is put back in another one's place is read from then."""
-        if self._kept is not self.database:
-            self._kept.writing.dispose()
-
-    def _told(self, way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
+    def told(self, way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
+        """Do `work` in such a transaction; of a database that fails, people hear that it does, its operator how."""
         try:
             return way(work)
         except ProtocolAborted:
             raise
         except Refused as error:
+            if error.argument != "ledger":
+                raise
             raise Trouble.of_database(self._who, error) from None
+
+
+class ServerDatabase(Transactions):
+    """A server's database at a URL (SQLite or PostgreSQL).
+
+    Raises:
+        ValueError: the URL names no database.
+    """
+
+    def __init__(self, url: str, who: str, tables: MetaData) -> None:
+        place = place_of(url)
+        self._kept = place.kept()
+        super().__init__(place.database(), tables, who)
+
+    def write_often(self, work: Work[Result]) -> Result:
+        """Do all of `work`, as `write` does, through a connection that stays open until `rest`."""
+        return self.told(self._kept.write, work)
+
+    def rest(self) -> None:
+        """Close the connections that stayed open: a file that is put back in another one's place is read from then."""
+        if self._kept is not self.database:
+            self._kept.writing.dispose()
 
 
 def reads(

@@ -54,6 +54,15 @@ def opened(message: bytes, who: str) -> Mapping[str, Any]:
     return stored
 
 
+def refusal_in(message: bytes, otherwise: str) -> str:
+    """The line by which another machine refuses, or another one where its message has none."""
+    try:
+        line = json.loads(message)["error"]
+    except (ValueError, KeyError, TypeError):
+        line = None
+    return line if isinstance(line, str) else otherwise
+
+
 def leave_no_image() -> None:
     """Let the system write no image of this process's memory, which holds keys and shares, should it crash."""
     with suppress(ImportError):  # where there are no such limits

@@ -461,12 +461,10 @@ class TaskService(Collection[Task]):
 
     @property
     def drawn_as(self) -> str:
-        """Name of the noise law: equal names, equal noises from the same key."""
         return noise_name(self.task.law(1))  # a law that is the same for any number of reports
 
     @property
     def askable(self) -> Task:
-        """The task says it."""
         return self.task
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:

@@ -56,7 +56,6 @@ class HistogramEncoding(Sharing):
 
     @property
     def public_size(self) -> int:
-        """Bytes of the half of a report that both servers get."""
         return self.scheme.PUBLIC_SIZE
 
     @property
@@ -65,7 +64,6 @@ class HistogramEncoding(Sharing):
         return self.size_of(0)
 
     def size_of(self, party: int) -> int:
-        """Bytes of a report for one server."""
         return self.public_size + self.scheme.input_size(party)
 
     def shared(self, rows: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
@@ -99,7 +97,6 @@ class HistogramEncoding(Sharing):
         self.scheme.require(party, [share[self.public_size :] for share in shares])
 
     def warm(self) -> None:
-        """Let loops be compiled, so that the first answer does not wait for it."""
         ((one, (first, second)),) = self.named(np.zeros(1, np.int64), Randomness.system())
         both = [
             HistogramReports(self, party, [one], [share], bytes(VERIFY_KEY)).evaluated((1,))

@@ -16,8 +16,7 @@ from dpcurves.arguments import Refused
 from dpcurves.noise.randomness import Randomness
 
 from .. import crypto
-from ..crypto.comparison import Shared, SharedChecked
-from ..crypto.keys import checked_record_words
+from ..crypto.keys import Shared
 from ..serving.noise_key import NoiseKey
 from ..serving.two_servers.collection import AT_ONCE
 from ..serving.two_servers.kinds import Sharing
@@ -43,7 +42,7 @@ class Encoding(Sharing):
         prover: SECRET. Maker of these words; an owner has one.
     """
 
-    SHARE: ClassVar[Callable[..., Shared | SharedChecked]] = staticmethod(crypto.share_cells)
+    SHARE: ClassVar[Callable[..., Shared[Any]]] = staticmethod(crypto.share_cells)
     PUBLIC: ClassVar[type[crypto.PublicShare] | type[crypto.CheckedShare]] = crypto.PublicShare
 
     slots: int
@@ -58,12 +57,10 @@ class Encoding(Sharing):
 
     @property
     def public_size(self) -> int:
-        """Bytes of the half of a report that both servers get."""
-        return 8 * (self.domain.record_words + self.proofs)
+        return 8 * (self.PUBLIC.record_words(self.domain) + self.proofs)
 
     @property
     def size(self) -> int:
-        """Bytes of a report for one server."""
         return self.public_size + SEED
 
     def shared(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
@@ -89,7 +86,6 @@ class Encoding(Sharing):
         return self.prover.words(places, first, second)
 
     def warm(self) -> None:
-        """Let the engine compile what it needs, so that the first answer does not wait for it."""
         (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
         crypto.prefix_sums(self.keys(0, [share]), [0, self.slots], self.engine)
 
@@ -142,10 +138,6 @@ class CheckedEncoding(Encoding):
 
     SHARE = staticmethod(crypto.share_checked_cells)
     PUBLIC = crypto.CheckedShare
-
-    @property
-    def public_size(self) -> int:
-        return 8 * (checked_record_words(self.domain) + self.proofs)
 
     def checked_keys(self, party: int, shares: Sequence[bytes]) -> crypto.CheckedKeys:
         """SECRET: the keys in the shares of some reports, for one server. Raises `ValueError`: as `Encoding.keys`."""

@@ -159,7 +159,6 @@ class Task(SharedTask):
 
     @cached_property
     def encoding(self) -> Encoding | HistogramEncoding:
-        """Encoding of reports: the same for owners and servers."""
         if self.reported is Reported.HISTOGRAM:
             return HistogramEncoding(self.slots, self.hash)
         kind = Encoding if self.owners is Owners.UNCHECKED else CheckedEncoding
@@ -306,7 +305,6 @@ class Task(SharedTask):
         return tuple(asked)
 
     def facts(self) -> dict[str, Any]:
-        """Content of the document, without its kind, version and tokens, as plain objects."""
         encoding = {"encoding": _one_hot_facts(self.slots)} if self.reported is Reported.HISTOGRAM else {}
         usual = {"measured_in": self.measured_in, "owners": self.owners.value, "least": str(self.least)}
         unit = {"adjacency": Neighbours.REPLACE_ONE.value, "unit": "one report", "bits": self.bits}
@@ -314,7 +312,6 @@ class Task(SharedTask):
 
     @classmethod
     def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """The inverse of `facts`."""
         reported = Reported.HISTOGRAM if "encoding" in stored else Reported.TREE
         return STORED.made(cls, stored, tokens=tokens, reported=reported)
 

@@ -278,10 +278,10 @@ def person(person: OnePerson, keeping: Keeping) -> None:
     if (person.subject is None) != (person.issuer is None):
         raise Misuse("subject", "--subject and --issuer are given together")
     if all(each.name != person.name for each in gate.people.all(MACHINE)):
-        gate.people.add(MACHINE, person.name, token_urlsafe(32) if person.subject else _password())
+        gate.people.add(MACHINE, person.name, token_urlsafe(32) if person.subject else typed("password"))
         say(terminal(), f"made: {person.name}")
     elif person.new_password:
-        gate.people.set_password(MACHINE, person.name, _password())
+        gate.people.set_password(MACHINE, person.name, typed("password"))
         say(terminal(), f"{person.name} has a new password")
     if person.subject is not None and person.issuer is not None:
         gate.people.set_subject(MACHINE, person.name, person.issuer, person.subject)
@@ -391,11 +391,12 @@ def _units(account: Account, place: Place, units: of.Units) -> int | None:
         records.close()
 
 
-def _password() -> str:
+def typed(secret: str) -> str:
+    """The line that is typed unseen, or is first on standard input."""
     if sys.stdin.isatty():
         from getpass import getpass
 
-        return getpass("password: ")
+        return getpass(f"{secret}: ")
     return sys.stdin.readline().rstrip("\n")
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from dpcurves.cli.ask_file import deliver, delivering, made_by
+from dpcurves.cli.ask_file import delivered, made_by
 from dpcurves.cli.options import Command, Price, argument, option, perhaps
 from dpcurves.cli.output import Output, View
-from dpcurves.cli.terminal import Misuse, say, tell, terminal, waiting
+from dpcurves.cli.terminal import Misuse, say, terminal, waiting
+
+from .commands import typed
 
 if TYPE_CHECKING:
     from dpcurves.curves import Question
@@ -63,12 +64,7 @@ class Gated:
         with self.asking.remote() as remote:
             with waiting("the server counts"):
                 curve = remote.ask(question, self.price.loss())
-            with delivering() as part:
-                written = deliver(part, question, curve, view, output)
-                with part():
-                    say(output.terminal(), made_by(curve), *(f"written: {name}" for name in written))
-                for note in curve.notes:
-                    tell(note)
+            delivered(question, curve, view, output, lambda written: (made_by(curve), *written))
             say(output.terminal(), f"left: {remote.left}")
 
 
@@ -114,7 +110,7 @@ def login(server: Server) -> None:
 
     from ..remote import Remote
 
-    token, ca = _token(), None if server.ca is None else str(Path(server.ca).resolve())
+    token, ca = typed("token").strip(), None if server.ca is None else str(Path(server.ca).resolve())
     Remote(server.url, token, ca=ca).close()
     place = _place()
     try:
@@ -182,14 +178,6 @@ def export(release: OneRelease, asking: OneProject) -> None:
     except OSError as error:
         raise Misuse("out", f"{release.out!r} cannot be written ({error.strerror})") from None
     say(terminal(), f"written: {path}")
-
-
-def _token() -> str:
-    if sys.stdin.isatty():
-        from getpass import getpass
-
-        return getpass("token: ").strip()
-    return sys.stdin.readline().strip()
 
 
 def _place() -> Path:

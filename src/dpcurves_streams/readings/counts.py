@@ -474,16 +474,6 @@ class Aggregated(StreamQuestion):
         """The query on the stream, which is paid for once."""
         return HierarchyQuery.of(self.column, self.forest, self.ticks)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the counts, in their order: aggregations, then states."""
-        return (*self.forest.names, *self.forest.states)
-
-    @property
-    def states(self) -> tuple[dict[str, Any], ...]:
-        """The names, in the column."""
-        return tuple({self.column: name} for name in self.names)
-
     def reader(self, plan: Plan) -> AggregatedReader:
         """The reader of the releases of the plan, from the first tick on."""
         return AggregatedReader(self, plan)
@@ -508,7 +498,7 @@ class AggregatedReader:
         self._reader = CountsReader(question, keys, question.smoothing.of_counts(variances, keys), sums, known)
 
     def read(self, values: Sequence[int]) -> TickReading:
-        """The estimates after the integers of the next tick, for all nodes, in the order of `names`."""
+        """The estimates after the integers of the next tick, for all nodes, in the order of `states`."""
         return self._reader.read(self._estimates.of(np.array(values, dtype=np.float64)).tolist())
 
 
@@ -544,19 +534,9 @@ class PrunedStates(StreamQuestion):
         axis = Categories(self.column, self.forest.states)
         return PrunedQuery((axis,), self.ticks, forest=self.forest, least=self.least, share=self.share)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the counts, in their order: aggregations, then states."""
-        return (*self.forest.names, *self.forest.states)
-
-    @property
-    def states(self) -> tuple[dict[str, Any], ...]:
-        """The names, in the column."""
-        return tuple({self.column: name} for name in self.names)
-
     def reader(self, plan: Plan) -> CountsReader:
         """The reader of the releases of the plan, from the first tick on."""
-        law, keys = plan.law.required(PrunedCounts), len(self.names)
+        law, keys = plan.law.required(PrunedCounts), len(self.states)
         sums: dict[int, Reader] = {width: _PrunedSums(law, width) for width in self.widths}
         return CountsReader(self, keys, _PrunedCounts(law), sums, None)
 

@@ -300,9 +300,6 @@ class StreamQuestion:
     if TYPE_CHECKING:
 
         @property
-        def axes(self) -> tuple[Axis | Categories, ...]: ...
-
-        @property
         def ticks(self) -> int | None: ...
 
         @property
@@ -333,8 +330,8 @@ class StreamQuestion:
 
     @property
     def states(self) -> tuple[dict[str, Any], ...]:
-        """The labels of the counts: the name of an aggregation, or the values of their fields."""
-        axes, forest = self.axes, getattr(self, "forest", None)
+        """The labels of the counts, aggregations first: the name of an aggregation, or the values of their fields."""
+        axes, forest = self.query.axes, getattr(self, "forest", None)
         places = np.unravel_index(np.arange(self.query.keys), [axis.slots for axis in axes])
         columns = [[_named(axis, slot) for slot in slots] for axis, slots in zip(axes, places, strict=True)]
         names = [str(axis.column) for axis in axes]

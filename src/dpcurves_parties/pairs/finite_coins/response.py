@@ -282,5 +282,4 @@ class Flip(Response):
         return 1 - 2 * self.chance(0, 1)
 
     def variance(self, value: int) -> float:
-        """The variance of an answer."""
         return float(self.chance(0, 1) * self.chance(0, 0))
