@@ -9,11 +9,11 @@ import numpy as np
 import dpcurves as dp
 
 rng = np.random.default_rng(28)
-hours = rng.gamma(4.0, 1.5, size=50_000)  # of sleep; nobody sees these but the people themselves
+hours = rng.gamma(4.0, 1.5, size=20_000)  # of sleep; nobody sees these but the people themselves
 question, loss = dp.CdfQuestion("hours", dp.Grid(0, 24, cells=96)), dp.PrivacyLoss.pure(2)
 
 # %%
-task = dp.local.Task(question, loss, people=50_000)  # public, the same for everybody
+task = dp.local.Task(question, loss, people=20_000)  # public, the same for everybody
 reports = [task.randomize(each) for each in hours]  # each on a device of its own
 at_home = dp.local.aggregate(reports, task)
 

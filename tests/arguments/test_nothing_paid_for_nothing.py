@@ -134,8 +134,8 @@ def test_every_question_of_the_package_is_tried() -> None:
 
 
 THINNED = {
-    "UnboundedSurvivalQuestion": 40, "UnboundedScoresQuestion": 40, "WeightedSurvivalQuestion": 30,
-    "SurvivalQuestion": 20, "UnboundedCdfQuestion": 20, "UnboundedQuantilesQuestion": 40,
+    "UnboundedSurvivalQuestion": 60, "UnboundedScoresQuestion": 60, "WeightedSurvivalQuestion": 40,
+    "SurvivalQuestion": 20, "UnboundedCdfQuestion": 30, "UnboundedQuantilesQuestion": 60,
 }  # fmt: skip
 """Each argument is given one of so many odd values, twelve unless it is said, and the next argument those in between:
 most are arguments of other questions, too. `make bench` gives each argument each value."""

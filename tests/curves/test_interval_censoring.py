@@ -76,14 +76,14 @@ def test_bands_hold_records_and_population(monkeypatch: pytest.MonkeyPatch) -> N
         found = answer(YEARS, given, PrivacyLoss.pure(("1", "4")[seed % 2]), both(3000)[seed // 2 % 2], seed)
         exact = answer(YEARS, given, HUGE, both(3000)[0], 1).y[1:]
         for whom, left in (("records", exact), ("population", true)):
-            for each in (level, 0.5):
+            for each in (level, 0.5) if whom == "records" else (level,):
                 lower, upper = found.intervals(each, population=whom == "population")[1:].T
                 holds = bool(((lower <= left + 1e-9) & (left <= upper + 1e-9)).all())
                 held[whom] += holds and each == level
                 half += holds and each < level
     sigma = sqrt(level * (1 - level) * releases)
     assert all(each >= level * releases - 4 * sigma for each in held.values()), held
-    assert half < 2 * releases, half
+    assert half < releases, half
 
 
 def test_looks_inside_of_cells_are_bounded_from_both_sides() -> None:

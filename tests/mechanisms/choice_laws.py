@@ -236,7 +236,8 @@ def lost(chooser: Chooser, loss: PrivacyLoss, adjacency: Adjacency, records: int
         worst = _of_points(ours, theirs, pure=loss.is_pure)
     else:
         assert np.allclose(laws.sum(axis=1), 1, rtol=0, atol=1e-9)
-        worst = _of_chances(np.log(ours), np.log(theirs), pure=loss.is_pure)
+        once = pairs[:, 0] < pairs[:, 1] if loss.is_pure else slice(None)  # epsilon is the same either way
+        worst = _of_chances(np.log(ours[once]), np.log(theirs[once]), pure=loss.is_pure)
     return Lost(worst, float(loss.rho if loss.epsilon is None else loss.epsilon))
 
 

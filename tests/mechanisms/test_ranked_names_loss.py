@@ -54,9 +54,9 @@ def test_tiny_neighbours_lose_what_was_granted(adjacency: str, loss: PrivacyLoss
     high = max(noise.thresholds) + 9  # of so many units a name is rarely hidden
 
     @cache
-    def worst(name: str, before: int, after: int) -> Fraction:
-        """The largest ratio of the chances of what is told of a name, rounded up."""
-        here, there = (law_of(noise, units, name) for units in (before, after))
+    def worst(letters: int, before: int, after: int) -> Fraction:
+        """The largest ratio of the chances of what is told of a name of so many letters, rounded up."""
+        here, there = (law_of(noise, units, "a" * letters) for units in (before, after))
         return Fraction(ceil(max(here[told] / there[told] for told in here) * ROUNDED), ROUNDED)
 
     one = [Counter(each) for size in range(records + 1) for each in combinations_with_replacement(NAMES, size)]
@@ -65,7 +65,7 @@ def test_tiny_neighbours_lose_what_was_granted(adjacency: str, loss: PrivacyLoss
     for gone, come in moves:
         for base in (0, 2, high):
             found = [
-                prod((worst(name, base + first[name], base + second[name]) for name in NAMES), start=Fraction(1))
+                prod((worst(len(name), base + first[name], base + second[name]) for name in NAMES), start=Fraction(1))
                 for first, second in ((gone, come), (come, gone))
             ]
             assert max(found) <= limit * (1 + Fraction(1, 10**40))

@@ -158,12 +158,13 @@ def part_lost(question: Asked, kind: str, adjacency: Adjacency) -> float:
     concentrated loss the largest part over `ALPHAS` is returned.
     """
     loss, (ours, theirs), worst = LOSSES[kind], pairs(adjacency).T, 0.0
+    once = ours < theirs  # epsilon is the same either way
     for counted in COUNTED:
         found = list(losses(question, loss, adjacency, counted))
         logs = np.array([log_chances(way.cuts)[way.answer] for way, _ in found])
         beside = np.array([lost for _, lost in found])
         if loss.epsilon is not None:
-            lost = abs(logs[:, ours] - logs[:, theirs]) + beside
+            lost = abs(logs[:, ours[once]] - logs[:, theirs[once]]) + beside[:, once]
             worst = max(worst, float(lost.max()) / float(loss.epsilon))
             continue
         for alpha in ALPHAS:

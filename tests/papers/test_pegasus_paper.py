@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from reproduction import record
 from reproduction.claims import load
 
@@ -40,6 +41,7 @@ def test_every_claim_has_a_line_and_the_slips_of_the_chapter_show(tmp_path: Path
         assert verdicts[name] == "does not hold"
 
 
+@pytest.mark.reproduction  # as test_u_statistics_paper.py and others do it
 def test_without_data_it_says_what_is_skipped(tmp_path: Path) -> None:
     said, verdicts = run(tmp_path, tmp_path / "nowhere")
     assert "Skipped: Figures 5.2 to 5.7" in said

@@ -59,6 +59,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Slice:
     return run(tmp_path_factory.mktemp("out"), data)
 
 
+@pytest.mark.reproduction  # as test_u_statistics_paper.py and others do it
 def test_without_data_it_says_what_is_skipped(tmp_path: Path) -> None:
     found = run(tmp_path, tmp_path / "nowhere")
     assert "Skipped: the attack" in found.said

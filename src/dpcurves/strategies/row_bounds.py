@@ -266,6 +266,13 @@ def likely(noisy: FloatArray, noise: Noise, added: int = 1) -> UnitSizes:
     Drawn forwards and backwards along cells, in the same way for the same noisy counts: see the chances above. What
     stands alone far behind the others is noise more often than not.
     """
+    return _likely(tuple(noisy.tolist()), noise, added)
+
+
+@lru_cache(4)
+def _likely(found_units: tuple[float, ...], noise: Noise, added: int) -> UnitSizes:
+    """See `likely`: a bound is chosen and described by the same counts."""
+    noisy = np.array(found_units)
     deviation = max(sqrt(added * noise.variance), 1e-3)
     most = max(float(noisy.max()) + 3 * deviation, 2.0)
     levels = _levels(ceil((log2(most) - LOWEST) / STEP) + 1)
@@ -282,13 +289,15 @@ def likely(noisy: FloatArray, noise: Noise, added: int = 1) -> UnitSizes:
     draws = np.outer(np.sqrt(PRIMES[: len(noisy)]), np.arange(PATHS) + 0.5) % 1
     paths = np.zeros((PATHS, len(noisy)), dtype=np.int64)
     for cell in reversed(range(len(noisy))):
-        after = np.ones((PATHS, len(moves))) if cell == len(noisy) - 1 else moves[:, paths[:, cell + 1]].T
-        risen = np.cumsum(forward[cell] * after, axis=1)
-        paths[:, cell] = np.minimum((risen < draws[cell][:, None] * risen[:, -1:]).sum(axis=1), len(moves) - 1)
+        last = cell == len(noisy) - 1
+        following = np.zeros(PATHS, dtype=np.int64) if last else paths[:, cell + 1]
+        for after in np.unique(following):
+            risen, own = np.cumsum(forward[cell] if last else forward[cell] * moves[:, after]), following == after
+            paths[own, cell] = np.minimum(np.searchsorted(risen, draws[cell][own] * risen[-1]), len(moves) - 1)
     units = _of_states(counts)[paths]
     slope = np.append(ENDING, np.tile(slopes, len(levels)))[paths]
-    following = np.append(slope[:, 1:], np.full((PATHS, 1), ENDING), axis=1)
-    return UnitSizes.of(np.where((noisy > 5 * deviation) & (units > 0), noisy, units), (slope + following) / 2)
+    onwards = np.append(slope[:, 1:], np.full((PATHS, 1), ENDING), axis=1)
+    return UnitSizes.of(np.where((noisy > 5 * deviation) & (units > 0), noisy, units), (slope + onwards) / 2)
 
 
 def _slopes() -> FloatArray:
