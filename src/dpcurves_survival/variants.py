@@ -26,7 +26,7 @@ from dpcurves.curves.question import (
     statement_of,
 )
 from dpcurves.curves.result import Covered, Drawing, notes_on_dependence
-from dpcurves.curves.unbounded import LOOKED, note_on_looks
+from dpcurves.curves.unbounded import LOOKED, looks_noted, note_on_looks
 from dpcurves.curves.weighted import Squares, asked_of_weights, note_of
 from dpcurves.data import Axis, Grid, Outside, Weights
 from dpcurves.data.axis import Category, DurationAxis
@@ -366,7 +366,7 @@ class UnboundedSurvivalQuestion:
         found = yield from needed(Range(self.time, CELLS), LOOKED)
         edges = [0.0, *(edge for edge in found.cells_counted.edges.tolist() if edge > 0)]
         grid = Grid.from_edges(edges if len(edges) > 1 else [0.0, 1.0], outside=Outside.APART)
-        return (yield from self.along(grid).counted(ALL - LOOKED, found.releases, DurationAxis))
+        return (yield from self.along(grid).counted(ALL - LOOKED, looks_noted(found), DurationAxis))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""

@@ -155,15 +155,7 @@ class Terms:
             from ..ledger.verification import charged_under
 
             rows = None if session.unit.is_bounded else self.promise.rows()
-            bounded = session.unit.is_bounded or rows is not None
-            is_told = getattr(question, "is_told_before", False)
-            if is_told or loss.delta or not bounded:
-                plans = session.plan(question, loss, rows_per_unit=rows)
-                session.require(plans)
-                for note in plans.notes:
-                    tell(note)
-            if getattr(question, "measured_in", None) == "" and is_told and not self.source.has_types:
-                tell(UNTYPED)
+            tell_prices(session, {"": (question, loss)}, rows=rows, has_types=self.source.has_types)
             with counting("counting"), quietly():
                 curve = session.ask(question, loss, request, rows_per_unit=rows)
             with charged_under(request), delivering() as part:
@@ -191,6 +183,33 @@ class Terms:
             f"request: {request} ({free} under this --request-id is free)",
             f"left: {balance.left} of {account.limit.digits} in {account.dataset!r}",
         )
+
+
+def tell_prices(
+    session: Session, asked: Mapping[str, tuple[Question[Any], PrivacyLoss]], *, rows: int | None, has_types: bool
+) -> None:
+    """Say before anything is charged what looks for grids, bounds, groups and rows take of the losses.
+
+    Args:
+        session: Who is going to answer.
+        asked: Questions and their losses, by the names that their lines begin with.
+        rows: Most records of each unit, if not the account states them.
+        has_types: Whether the columns of the data have types.
+
+    Raises:
+        UnsupportedQuery, BudgetExceeded: one of them cannot be answered, or paid for.
+    """
+    bounded, untyped = session.unit.is_bounded or rows is not None, False
+    for name, (question, loss) in asked.items():
+        is_told = getattr(question, "is_told_before", False)
+        untyped |= is_told and not has_types and getattr(question, "measured_in", None) == ""
+        if is_told or loss.delta or not bounded:
+            plans = session.plan(question, loss, rows_per_unit=rows)
+            session.require(plans)
+            for note in plans.notes:
+                tell(f"{name}: {note}" if name else note)
+    if untyped:
+        tell(UNTYPED)
 
 
 def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:

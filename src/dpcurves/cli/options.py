@@ -555,10 +555,12 @@ class Split(Asked):
 
 
 def require_listed(question: object, loss: PrivacyLoss) -> None:
-    """Refuse groups that nobody listed where there is no delta that finds them."""
+    """Refuse groups that nobody listed where there is no delta that finds them, and a delta that finds none."""
     from ..strategies.choice import unlisted_of
 
     unlisted = unlisted_of(question)
+    if loss.delta and (unlisted is None or unlisted.universe is not None):
+        raise Misuse("delta", "it finds groups of --by NAME without --categories or --universe: leave it out")
     if not loss.delta and unlisted is not None and unlisted.universe is None:
         raise Misuse(
             "categories",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from . import options as of
-from .ask_file import FORGETFUL, Terms, opened_session, quietly, told_after_charge
+from .ask_file import FORGETFUL, Terms, opened_session, quietly, tell_prices, told_after_charge
 from .columns import ALPHA
 from .output import Output, drawn, text_of
 from .terminal import Misuse, filling, filling_late, say, tell, terminal
@@ -266,6 +266,8 @@ def study(
         output.require_writable()
     drifts = {name: (earlier[name], moved[name]) for name in earlier}
     with opened_session(terms, asked.loss) as session, told_after_charge(terms.payer):
+        priced = {each.name: (each.question, asked.price(each)) for each in asked.asked}
+        tell_prices(session, priced, rows=None, has_types=source.has_types)
         summaries = _answered(asked, session, outputs, drifts, model_card=model_card)
         kind = "Model card" if model_card and asked.title == TITLE else asked.title
         _write_page(folder, summaries, session, title or kind, asked.text)

@@ -217,7 +217,7 @@ class CurveWarning(UserWarning):
 
 
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
-    """A note if nearly all records are missing, by a released count of them; rehearsals say nothing."""
+    """A note if more records are missing than noise may hide, by a released count; rehearsals say nothing."""
     best: dict[tuple[str, ...], tuple[float, Evidence]] = {}  # looks at the same columns may have seen noise alone
     for release in releases:
         query, evidence = release.plan.query, Evidence.of(release)
@@ -228,11 +228,12 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
         if columns not in best or noise.variance <= best[columns][0]:
             best[columns] = noise.variance, evidence
     share = max((missing_share(evidence) for _, evidence in best.values()), default=0.0)
-    if share < NEARLY_ALL:
+    if share < LEAST_SHARE:
         return ()
+    who = "nearly all" if share >= NEARLY_ALL else "some"
     return (
-        f"nearly all records are missing (about {share:.0%}, by the released count): they have no number, or none of "
-        "the labels that were named, in the columns that were asked for",
+        f"{who} records are missing (about {share:.0%}, by the released count): they have no number, or none of the "
+        "labels that were named, in the columns that were asked for, and are left out",
     )
 
 
