@@ -668,7 +668,7 @@ def contingency(
     True
     """
     names, table = pair(labels, rows=rows, columns=columns)
-    declared = map(Categories, names, (tuple(row_categories), tuple(column_categories)))
+    declared = map(Categories, names, (row_categories, column_categories))
     return asked(curves.ContingencyQuestion(*declared), table, **paid)
 
 

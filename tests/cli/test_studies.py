@@ -97,6 +97,7 @@ def test_a_dry_run_opens_nothing(run: Run, study: Path, tmp_path: Path) -> None:
     ("text", "line"),
     [
         ("nonsense", "study: this is neither TOML nor JSON"),
+        ("delta = 1e-6\n" + STUDY, "delta: it finds groups of by"),
         ("epsilon = 1", "question: a list of at least one is needed"),
         (STUDY.replace("epsilon = 1", ""), "epsilon: give either epsilon"),
         (STUDY.replace("1/2", "2"), "share: shares above 0"),
@@ -150,6 +151,10 @@ def test_a_study_may_know_nothing_of_its_table_and_thirds_of_a_loss_fit_into_it(
     assert "together: epsilon 2, delta 1e-06" in said
     done = run("study", file, table, "--adjacency", "add-remove", "--out", out)
     assert done.exit_code == 0, done.output
+    told = " ".join(done.stderr.split())
+    assert "histogram-3: no grid is given: epsilon 0.5 pays for 4 turns" in told
+    assert "histogram-3: no groups of carrier are listed: epsilon 0.166667, delta 1e-06 finds" in told
+    assert told.count("declares no types") == 1
     losses = [json.loads((out / f"{name}.json").read_text())["privacy"] for name in ("quantiles", "mean-2")]
     assert [each["epsilon"] for each in losses] == pytest.approx([2 / 3, 2 / 3], abs=1e-8)
     groups = json.loads((out / "histogram-3.json").read_text())

@@ -124,7 +124,11 @@ def test_of_units_with_several_records_no_population_is_spoken_of() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "line"),
-    [((3, 3, None, "", 2), "grid: finite bounds"), ((0, 1, None, "", 3), "moments: 1, for"), ((0, 1, 5), "by: Categ")],
+    [
+        ((3, 3, None, "", 2), "bounds: finite bounds"),
+        ((0, 1, None, "", 3), "moments: 1, for"),
+        ((0, 1, 5), "by: Categ"),
+    ],
 )
 def test_bounds_that_cross_and_moments_that_are_none_are_refused(fields: tuple[object, ...], line: str) -> None:
     with pytest.raises(ValueError, match=f"^{line}"):

@@ -66,6 +66,14 @@ def made_by(curve: Any) -> str:
     return f"mechanism: {mechanism_of(curve.privacy.mechanism)}"
 
 
+def _rule_for_missing(curve: Any) -> tuple[str, ...]:
+    """The line that names the rule for missing values, where no released count of them is told in a note."""
+    from ..conversation.release import MISSING_RULE
+    from ..curves.result import ARE_MISSING
+
+    return () if any(ARE_MISSING in note for note in curve.notes) else (f"missing values: {MISSING_RULE}",)
+
+
 def deliver(part: Part, question: object, curve: Any, view: View[Any], output: Output) -> list[str]:
     """Write and show a curve as `output` says, headed by the text of its question. Returns the files written."""
     written: list[str] = []
@@ -162,7 +170,7 @@ class Terms:
                 written = deliver(part, question, curve, view, output)
                 with part():
                     lines = (f"written: {name}{_size_of(name)}" for name in written)
-                    say(output.terminal(), made_by(curve), *lines)
+                    say(output.terminal(), made_by(curve), *_rule_for_missing(curve), *lines)
                 for note in curve.notes:
                     tell(note)
                 with part():

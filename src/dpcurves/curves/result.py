@@ -216,6 +216,9 @@ class CurveWarning(UserWarning):
     """
 
 
+ARE_MISSING = "records are missing"
+
+
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     """A note if more records are missing than noise may hide, by a released count; rehearsals say nothing."""
     best: dict[tuple[str, ...], tuple[float, Evidence]] = {}  # looks at the same columns may have seen noise alone
@@ -232,7 +235,7 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
         return ()
     who = "nearly all" if share >= NEARLY_ALL else "some"
     return (
-        f"{who} records are missing (about {share:.0%}, by the released count): they have no number, or none of the "
+        f"{who} {ARE_MISSING} (about {share:.0%}, by the released count): they have no number, or none of the "
         "labels that were named, in the columns that were asked for, and are left out",
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack, overload
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, both_ends, chance, whole
+from ..arguments import Refused, WrongKind, both_ends, chance, whole
 from ..arrays import FloatArray
 from ..conversation import Cells, Evidence, Needs, PrivacyStatement, Release, Setting, Single, needed
 from ..data import Axis, Grid
@@ -373,6 +373,19 @@ class CountQuestion:
 Kind = TypeVar("Kind", bound=type[Any])
 
 
+def grid_between(lower: float, upper: float) -> Grid:
+    """One cell between two bounds.
+
+    Raises:
+        ValueError: they are not finite, or the lower one is not below the upper one.
+        TypeError: one of them is no number.
+    """
+    try:
+        return Grid(lower, upper, cells=1)
+    except (Refused, WrongKind) as error:
+        raise error.about("bounds") from None
+
+
 def takes_bounds(kind: Kind) -> Kind:
     """Let a question be given both ends as one argument, ``bounds=(lower, upper)``, as calls and commands take them.
 
@@ -418,13 +431,13 @@ class _Bounded:
         keys_of(self.by)
         axis_label(self.column, self.measured_in)
         if max(-bounds.lower, bounds.upper) > LARGEST_BOUND:
-            raise Refused("grid", f"bounds up to {LARGEST_BOUND:g} are needed, so that sums of squares fit a double")
+            raise Refused("bounds", f"numbers up to {LARGEST_BOUND:g} are needed, so that sums of squares fit a double")
         for name, value in (("lower", bounds.lower), ("upper", bounds.upper)):
             object.__setattr__(self, name, value)
 
     @property
     def _axis(self) -> Axis:
-        return Axis(self.column, Grid(self.lower, self.upper, cells=1))
+        return Axis(self.column, grid_between(self.lower, self.upper))
 
     def shares(self, setting: Setting) -> tuple[Fraction, ...]:
         """Shares of the loss for counts, sums, and maybe sums of squares."""

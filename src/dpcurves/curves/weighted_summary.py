@@ -19,7 +19,7 @@ from ..inference import kish, noise_of, public_generator, upper_quantile
 from ..queries import COARSE, Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
 from .by_category import axis_label, in_words
 from .question import require_independent, statement_of
-from .summary import COUNT, LARGEST_BOUND, MEAN, SUM, Summary, takes_bounds
+from .summary import COUNT, LARGEST_BOUND, MEAN, SUM, Summary, grid_between, takes_bounds
 from .weighted import Squares, note_of
 
 HALF = 2**16
@@ -174,7 +174,7 @@ class WeightedSummary(Summary):
 
     @property
     def _bounds(self) -> Grid:
-        return Grid(self.lower, self.upper, cells=1)
+        return grid_between(self.lower, self.upper)
 
     def _question(self) -> dict[str, object]:
         return {
@@ -327,7 +327,7 @@ class WeightedSummaryQuestion:
 
     @property
     def _axis(self) -> Axis:
-        return Axis(self.column, Grid(self.lower, self.upper, cells=1))
+        return Axis(self.column, grid_between(self.lower, self.upper))
 
     def steps(self, setting: Setting) -> Needs[WeightedSummary]:
         """Sums of weights, of weighted values, of squared weights, and of their spread about the mean."""
