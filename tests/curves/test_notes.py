@@ -49,19 +49,18 @@ def test_a_first_look_at_noise_does_not_say_that_nearly_all_is_missing() -> None
 
 
 def test_a_released_share_of_missing_records_is_told_and_nothing_else_is() -> None:
-    grid, loss = dp.Grid(0, 10, cells=8), {"epsilon": 100, "adjacency": dp.ADD_REMOVE}
+    loss: dict[str, Any] = {"epsilon": 100, "adjacency": dp.ADD_REMOVE}
     for missing, said in ((0, []), (5, []), (400, ["about 40%"]), (990, ["about 99%"])):
         values = [5.0] * (1000 - missing) + [float("nan")] * missing
         with warnings.catch_warnings(action="ignore"):
-            notes = dp.histogram(values, grid=grid, **loss).notes
+            notes = dp.histogram(values, grid=GRID, **loss).notes
         assert [note[note.index("about") :][:9] for note in notes if "records are missing" in note] == said
 
 
 def test_survival_and_scores_say_that_no_range_stood_out() -> None:
-    found: tuple[dp.Survival | dp.Scores, ...]
     for size, said in ((0, True), (3000, False)):
         numbers, classes = [3.0] * size, [0, 1] * (size // 2)
-        loss = {"grid": "auto", "epsilon": 100, "adjacency": dp.ADD_REMOVE}
+        loss: dict[str, Any] = {"grid": "auto", "epsilon": 100, "adjacency": dp.ADD_REMOVE}
         with warnings.catch_warnings(action="ignore"):
             found = dp.survival(numbers, classes, **loss), dp.scores(classes, numbers, **loss)
         assert [any("no range stood out" in note for note in each.notes) for each in found] == [said, said]
