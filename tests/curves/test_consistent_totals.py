@@ -175,8 +175,8 @@ def test_histograms_add_up_to_their_total_and_to_counts(asked: Asked, people: di
 def test_releases_that_contradict_each_other_are_noted(asked: Asked) -> None:
     few = dp.Categories("state", STATES[:2])
     parts, whole = asked(dp.CountQuestion("age", few), dp.CountQuestion("age"), loss=dp.PrivacyLoss.pure(1))
-        notes = dp.consistent([parts, whole]).notes
-        assert any("records of no declared category are in totals and in no part" in note for note in notes)
+    notes = dp.consistent([parts, whole]).notes
+    assert any("records of no declared category are in totals and in no part" in note for note in notes)
 
 
 def test_what_does_not_add_up_is_refused(asked: Asked) -> None:
