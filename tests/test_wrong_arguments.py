@@ -54,6 +54,12 @@ WRONG: list[tuple[str, Callable[[Any], object], Any]] = [
     ("at: a list of shares", lambda at: dp.QuantilesQuestion("x", GRID, at), 0.5),
     ("at: a tuple of numbers", lambda at: dp.CdfQuestion("x", GRID, at=at), 7),
     ("at: a tuple of numbers", lambda at: dp.RocQuestion("y", "x", GRID, at=at), 7),
+    (
+        "row_categories: a tuple",
+        lambda rows: dp.contingency(Y, Y, row_categories=rows, column_categories=Y, **PAID),
+        "ab",
+    ),
+    ("bounds: a number is needed", lambda bounds: dp.mean(X, bounds=bounds, **PAID), ("a", 1)),
     ("estimator: one of dpcurves", plot_of, "dawa"),
     ("estimator: one of dpcurves", plot_of, DawaEstimator),
     ("table: a file, a data frame", table, [1, 2]),

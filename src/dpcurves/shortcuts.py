@@ -668,8 +668,10 @@ def contingency(
     True
     """
     names, table = pair(labels, rows=rows, columns=columns)
-    declared = map(Categories, names, (tuple(row_categories), tuple(column_categories)))
-    return asked(curves.ContingencyQuestion(*declared), table, **paid)
+    each = 'a tuple of categories, as in ("a", "b"),'
+    rows_declared = Categories(names[0], several("row_categories", row_categories, each))
+    columns_declared = Categories(names[1], several("column_categories", column_categories, each))
+    return asked(curves.ContingencyQuestion(rows_declared, columns_declared), table, **paid)
 
 
 @in_one_call

@@ -92,6 +92,8 @@ class Study:
             raise Refused("name", "small letters, digits, - and _ are needed: files are called so")
         if min(each.share for each in self.asked) <= 0 or sum(each.share for each in self.asked) > 1:
             raise Refused("share", "shares above 0 that add up to at most 1 are needed")
+        if self.loss.delta and not any(map(_finds, self.asked)):
+            raise Refused("delta", 'it finds groups of by = { column = "NAME", categories = "auto" }: leave it out')
 
     @classmethod
     def read(cls, text: str) -> Study:
@@ -154,8 +156,8 @@ class Study:
         if sum(ceil(_amount(self.loss * each.share)) for each in self.asked) > _amount(self.loss):
             amount = Fraction(floor(_amount(alone)), BILLION)
             alone = PrivacyLoss.zcdp(amount) if alone.epsilon is None else PrivacyLoss.pure(amount)
-        finding = sum(unlisted_of(each.question) is not None for each in self.asked)
-        return alone.with_delta(self.loss.delta / finding if unlisted_of(asked.question) else Fraction(0))
+        finding = sum(_finds(each) for each in self.asked)
+        return alone.with_delta(self.loss.delta / finding if _finds(asked) else Fraction(0))
 
     def request(self, asked: StudyQuestion) -> str:
         """The request under which it is charged: the same for the same question, share and loss."""
@@ -188,6 +190,12 @@ class Study:
             if self.source is not None and hasattr(curve, "of_source"):
                 curve = curve.of_source(self.source)
             yield each, curve.labelled(self.labels, self.categories) if hasattr(curve, "labelled") else curve
+
+
+def _finds(asked: StudyQuestion) -> bool:
+    """Tell whether a delta finds the groups of this question."""
+    unlisted = unlisted_of(asked.question)
+    return unlisted is not None and unlisted.universe is None
 
 
 def _text(name: str, given: object) -> str:

@@ -339,7 +339,7 @@ class UnboundedSurvivalQuestion:
         found = yield from needed(Range(self.time, CELLS), LOOKED)
         edges = [0.0, *(edge for edge in found.cells_counted.edges.tolist() if edge > 0)]
         grid = Grid.from_edges(edges if len(edges) > 1 else [0.0, 1.0], outside=Outside.APART)
-        return (yield from self.along(grid).counted(ALL - LOOKED, found.releases, DurationAxis))
+        return (yield from self.along(grid).counted(ALL - LOOKED, looks_noted(found), DurationAxis))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""

@@ -64,6 +64,7 @@ USAGE = [
     ((*DELAY, *ONE, "--by", "carrier=UA,,"), "by: labels with commas"),
     ((*DELAY, *ONE, "--by", "carrier", "--by", "late", "--categories", "UA"), "categories: they are of one column"),
     ((*DELAY, *ONE, "--by", "carrier=UA", "--by", "carrier=AA"), "by: each column is named once"),
+    ((*DELAY, *ONE, "--delta", "1e-6"), "delta: it finds groups of --by NAME without --categories"),
     ((*DELAY, *ONE, "--categories", "UA"), "by: say with --by which column the categories are of"),
     ((*DELAY, *ONE, "--by", "carrier", "--categories", "UA,UA"), "categories: each is declared once"),
     ((*DELAY, *ONE, "--by", "carrier", "--categories", "UA,,"), "categories: labels with commas between them"),
@@ -91,6 +92,8 @@ OTHER_COLUMNS = [
     ("roc", ("--label", "nothing", "--score", "score"), "label: 'nothing' is not in the data"),
     ("calibration", ("--label", "late", "--score", "nothing"), "score: 'nothing' is not in the data"),
     ("binned-residuals", ("--label", "late", "--score", "words", "--model", "public"), "score: 'words' holds text"),
+    ("survival", ("--time", "no", "--event", "late", "--censored", "0", "--grid", "auto"), "time: 'no' is not in"),
+    ("survival", ("--time", "delay", "--event", "no", "--censored", "0", "--grid", "auto"), "event: 'no' is not in"),
     ("residuals", ("--residual", "no", *PLANE[:2], *PLANE[4:], *UNITS), "residual: 'no' is not in the data"),
     ("residuals", ("--predicted", "no", *PLANE[2:], *UNITS), "predicted: 'no' is not in the data"),
     ("bounds", (*SIZES, "--smallest", "1", "--and-column", "no", "--and-smallest", "1"), "and-column: 'no' is not in"),
@@ -200,6 +203,16 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
 @pytest.mark.parametrize(
     ("kind", "options", "line"),
     [
+        (
+            "mean",
+            ("--column", "delay", "--bounds", "9:0"),
+            "bounds: finite bounds are needed, the lower below the upper",
+        ),
+        (
+            "mean",
+            ("--column", "delay", "--bounds", "a:b"),
+            "bounds: write lower:upper, as in 0:100, or auto, not 'a:b'",
+        ),
         (
             "roc",
             ("--label", "late", "--score", "score", "--pos-label", "yes"),

@@ -375,12 +375,13 @@ class Bounded(of.ColumnOptions):
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
         if self.bounds == of.AUTO:
             return {name: value for name, value in super().told(usual).items() if name != "bounds"}
-        ends = of.numbers("bounds", self.bounds.replace(":", ","))
-        if len(ends) != 2:
-            raise Misuse("bounds", f"write lower:upper, as in 0:100, not {self.bounds!r}")
+        try:
+            lower, upper = map(float, self.bounds.split(":"))
+        except ValueError:
+            raise Misuse("bounds", f"write lower:upper, as in 0:100, or auto, not {self.bounds!r}") from None
         found = super().told(usual)
         del found["bounds"]
-        return {**found, "lower": ends[0], "upper": ends[1]}
+        return {**found, "lower": lower, "upper": upper}
 
 
 class SummaryView(ResultView):

@@ -272,7 +272,7 @@ def study(
         summaries = _answered(asked, session, outputs, drifts, model_card=model_card)
         kind = "Model card" if model_card and asked.title == TITLE else asked.title
         _write_page(folder, summaries, session, title or kind, asked.text)
-    say(terminal(), f"written: {len(asked.asked)} curves, their pictures and index.html in {out!r}")
+    say(terminal(), f"written: curve and picture of each question, and index.html, in {out!r}")
     if ledger is None:
         tell(FORGETFUL)
 

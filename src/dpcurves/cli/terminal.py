@@ -50,7 +50,7 @@ REWORDED = tuple(
         (r"^Got unexpected extra argument\S* \((.*)\)$", r"argument: nothing is expected here, got \1"),
     )
 )
-OF_COLUMNS = ("column", "and_column", "by", "label", "score", "predicted", "residual")
+OF_COLUMNS = ("column", "and_column", "by", "label", "score", "predicted", "residual", "time", "event")
 """Options that name a column."""
 BOTH_LOSSES = "epsilon, rho"
 OF_DATA = frozenset({*OF_COLUMNS, "data", "table", "unit", "ledger", "key"})

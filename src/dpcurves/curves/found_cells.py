@@ -30,7 +30,7 @@ from .by_category import axis_label, in_rows, in_words
 from .histogram import Histogram, HistogramQuestion
 from .question import By, axes_of, keys_of, statement_of
 from .summary import LARGEST_BOUND, MeanQuestion, SummaryQuestion, SumQuestion, VarianceQuestion
-from .unbounded import LOOKED, note_on_looks
+from .unbounded import LOOKED, NOTHING, note_on_looks
 
 SEEN_CELLS = 64
 """About how many cells the looks are asked to propose; they are not counted here."""
@@ -343,14 +343,14 @@ class UnboundedHistogramQuestion:
         return in_words("histogram", self.column, self.by) + ", no range given"
 
 
-NOTHING = "no range stood out of the noise: the {}, {} to {}, may lie beside all records"
+BESIDE = "the {}, {} to {}, may lie beside all records"
 
 
 def _note_on_cells(seen: Seen, grid: Grid, counts: FloatArray) -> str:
     """The cells that were chosen, and about how many records lie beyond: from released numbers."""
     ends = numeral(grid.lower), numeral(grid.upper)
     if not seen.stands_out:
-        return NOTHING.format("cells", *ends)
+        return NOTHING.format(BESIDE.format("cells", *ends))
     below, above = (numeral(max(round(float(counts[:, end].sum())), 0)) for end in (0, -1))
     return (
         f"the cells, {ends[0]} to {ends[1]}, were chosen by noisy counts; records below: about {below}, above: about "
@@ -361,7 +361,7 @@ def _note_on_cells(seen: Seen, grid: Grid, counts: FloatArray) -> str:
 def _note_on_bounds(seen: Seen, low: float, high: float) -> str:
     """The bounds that were chosen, and how many records are clamped: from released numbers."""
     if not seen.stands_out:
-        return NOTHING.format("bounds", numeral(low), numeral(high))
+        return NOTHING.format(BESIDE.format("bounds", numeral(low), numeral(high)))
     below, above = seen.beyond(low, high)
     clamped = (
         f"the bounds, {numeral(low)} to {numeral(high)}, were chosen by noisy counts; values beyond are clamped to "

@@ -42,7 +42,7 @@ from .question import By, Key, axes_of, keys_of, labels, named, statement_of
 from .result import EACH, Drawing, notes_on_outside
 from .roc import ROC
 from .score_groups import groups_of
-from .unbounded import LOOKED, note_on_looks
+from .unbounded import LOOKED, looks_noted, note_on_looks
 
 STORED = "joint_price.json"
 """Written by ``benchmarks/scores_or_own_questions.py --write``."""
@@ -421,7 +421,7 @@ class UnboundedScoresQuestion:
     def steps(self, setting: Setting) -> Needs[Any]:
         """Looks for the range of scores, and asks as a `ScoresQuestion` does."""
         found = yield from needed(Range(self.score, CELLS), LOOKED)
-        return (yield from self.along(found.cells_counted).counted(ALL - LOOKED, found.releases, TypedAxis))
+        return (yield from self.along(found.cells_counted).counted(ALL - LOOKED, looks_noted(found), TypedAxis))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arguments import require_kind
 from ..arrays import BoolArray, IntArray
-from ..conversation import ALL, Anywhere, Counted, Needs, PrivacyStatement, Setting, needed
+from ..conversation import ALL, Anywhere, Counted, Needs, PrivacyStatement, Release, Setting, needed
 from ..display import numeral
 from ..display.numerals import dated, is_dated
 from ..strategies.found_range import FEWEST_TURNS, FIRST, MOST_TURNS, STANDS_OUT, Looks, are_multiples, step_of
@@ -23,6 +23,7 @@ from .question import statement_of
 
 LOOKED = Fraction(1, 5)
 """Part of the loss that looks for a grid, where a table of two columns is counted on it."""
+NOTHING = "no range stood out of the noise: {}"
 QUARTILES = (0.25, 0.5, 0.75)
 WIDE = 3
 """Cells from which on an interval of the first look was cut: zero has a cell of its own in any case."""
@@ -162,7 +163,7 @@ def note_on_range(curve: CDF, label: str = "") -> str:
     bounds = first.bounds(grid.slots)
     held = np.flatnonzero(_held(curve.prefixes, bounds))
     if not len(held):
-        return "no range stood out of the noise: where records lie is not known"
+        return NOTHING.format("where records lie is not known")
     cut = np.diff(bounds)[1:-1] >= WIDE
     low, high = int(held[0]), int(held[-1])
     low, high = max(low - 1, 0) if cut[max(low - 1, 0)] else low, high + int(cut[min(high + 1, len(cut) - 1)])
@@ -200,6 +201,15 @@ def _held(prefixes: PrefixShares, bounds: IntArray) -> BoolArray:
 def _beyond_calendars(value: float, label: str) -> str:
     """The text of a number that is no date; of a column of dates, that it is before or after all of them."""
     return ("year 1" if value < 0 else "year 9999") if is_dated(label) else numeral(value)
+
+
+def looks_noted(found: Counted) -> tuple[Release, ...]:
+    """Releases that looked for a range; the last one says so, where no decade stood out of its noise."""
+    *before, last = found.releases
+    edges = last.plan.query.axes[-1].grid.edges  # type: ignore[union-attr]
+    if not found.is_paid or Looks(tuple(edges.tolist()), found.read).holding.any():
+        return found.releases
+    return (*before, replace(last, notes=(*last.notes, NOTHING.format("the grid may lie beside all records"))))
 
 
 def note_on_looks(setting: Setting) -> str:

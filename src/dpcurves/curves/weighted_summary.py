@@ -171,7 +171,7 @@ class WeightedSummary(Summary):
 
     @property
     def _bounds(self) -> Grid:
-        return Grid(self.lower, self.upper, cells=1)
+        return grid_between(self.lower, self.upper)
 
     def _question(self) -> dict[str, object]:
         return {

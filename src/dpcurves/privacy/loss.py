@@ -226,9 +226,13 @@ class PrivacyLoss:
         pure = None if self.epsilon is None else self.epsilon * share
         return PrivacyLoss(pure, self.rho * share, tuple(part * share for part in self.parts), self.delta * share)
 
-    def with_delta(self, delta: Fraction) -> PrivacyLoss:
-        """Return this loss with another delta."""
-        return replace(self, delta=delta)
+    def with_delta(self, delta: Exact) -> PrivacyLoss:
+        """Return this loss with another delta.
+
+        Raises:
+            ValueError: it is no chance below 1.
+        """
+        return replace(self, delta=exact("delta", delta) if delta else Fraction(0))
 
     @property
     def _pieces(self) -> tuple[PrivacyLoss, ...]:

@@ -738,7 +738,7 @@ def _file(path: Path, form: str | CsvFile) -> sources.Source:
     if not os.path.exists(path):
         raise Refused("data", f"there is no file {path.name!r}")
     if not os.path.isfile(path):
-        raise Refused("data", f"{path.name!r} is no file")
+        raise Refused("data", f"{path.name or str(path)!r} is no file")
     if os.path.getsize(path) == 0:
         raise Refused("data", f"the file {path.name!r} is empty")
     if path.suffix.lower() == ".parquet":
