@@ -24,7 +24,7 @@ from dpcurves.curves.question import (
     statement_of,
 )
 from dpcurves.curves.result import Covered, Drawing, notes_on_dependence
-from dpcurves.curves.unbounded import LOOKED, note_on_looks
+from dpcurves.curves.unbounded import LOOKED, looks_noted, note_on_looks
 from dpcurves.curves.weighted import Squares, asked_of_weights, note_of, rows_of_weights
 from dpcurves.data import Axis, Grid, Outside, Weights
 from dpcurves.data.axis import Category, DurationAxis

@@ -64,7 +64,7 @@ USAGE = [
     ((*DELAY, *ONE, "--by", "carrier=UA,,"), "by: labels with commas"),
     ((*DELAY, *ONE, "--by", "carrier", "--by", "late", "--categories", "UA"), "categories: they are of one column"),
     ((*DELAY, *ONE, "--by", "carrier=UA", "--by", "carrier=AA"), "by: each column is named once"),
-    ((*DELAY, *ONE, "--delta", "1e-6"), "delta: it finds groups of --by NAME without --categories"),
+    ((*DELAY, *ONE, "--delta", "1e-6"), "delta: nothing that is asked needs one: it finds groups"),
     ((*DELAY, *ONE, "--categories", "UA"), "by: say with --by which column the categories are of"),
     ((*DELAY, *ONE, "--by", "carrier", "--categories", "UA,UA"), "categories: each is declared once"),
     ((*DELAY, *ONE, "--by", "carrier", "--categories", "UA,,"), "categories: labels with commas between them"),
@@ -206,7 +206,7 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
         (
             "mean",
             ("--column", "delay", "--bounds", "9:0"),
-            "bounds: finite bounds are needed, the lower below the upper",
+            "bounds: two numbers are needed, the lower one first",
         ),
         (
             "mean",

@@ -50,6 +50,18 @@ def test_a_first_look_at_noise_does_not_say_that_nearly_all_is_missing() -> None
         assert re.fullmatch("about [67].% of the records are missing, by the released count: .* of these", note)
 
 
+def test_survival_and_scores_say_that_no_range_stood_out() -> None:
+    for size, said in ((0, True), (3000, False)):
+        numbers, classes = [3.0] * size, [0, 1] * (size // 2)
+        loss: dict[str, Any] = {"grid": "auto", "epsilon": 1, "adjacency": dp.ADD_REMOVE}
+        with warnings.catch_warnings(action="ignore"):
+            found = [
+                ask(one, other, **loss, randomness=dp.Randomness.from_seed(1))
+                for ask, one, other in ((dp.survival, numbers, classes), (dp.scores, classes, numbers))
+            ]
+        assert [any("no range stood out" in note for note in each.notes) for each in found] == [said, said]
+
+
 def test_what_is_well_has_no_note() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

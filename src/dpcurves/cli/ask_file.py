@@ -66,14 +66,6 @@ def made_by(curve: Any) -> str:
     return f"mechanism: {mechanism_of(curve.privacy.mechanism)}"
 
 
-def _rule_for_missing(curve: Any) -> tuple[str, ...]:
-    """The line that names the rule for missing values, where no released count of them is told in a note."""
-    from ..conversation.release import MISSING_RULE
-    from ..curves.result import ARE_MISSING
-
-    return () if any(ARE_MISSING in note for note in curve.notes) else (f"missing values: {MISSING_RULE}",)
-
-
 def deliver(part: Part, question: object, curve: Any, view: View[Any], output: Output) -> list[str]:
     """Write and show a curve as `output` says, headed by the text of its question. Returns the files written."""
     written: list[str] = []
@@ -202,7 +194,7 @@ class Terms:
                 written = deliver(part, question, curve, view, output)
                 with part():
                     lines = (f"written: {name}{_size_of(name)}" for name in written)
-                    say(output.terminal(), made_by(curve), *_rule_for_missing(curve), *lines)
+                    say(output.terminal(), made_by(curve), *lines)
                 for note in curve.notes:
                     tell(note)
                 with part():
@@ -223,33 +215,6 @@ class Terms:
             f"request: {request} ({free} under this --request-id is free)",
             f"left: {balance.left} of {account.limit.digits} in {account.dataset!r}",
         )
-
-
-def tell_prices(
-    session: Session, asked: Mapping[str, tuple[Question[Any], PrivacyLoss]], *, rows: int | None, has_types: bool
-) -> None:
-    """Say before anything is charged what looks for grids, bounds, groups and rows take of the losses.
-
-    Args:
-        session: Who is going to answer.
-        asked: Questions and their losses, by the names that their lines begin with.
-        rows: Most records of each unit, if not the account states them.
-        has_types: Whether the columns of the data have types.
-
-    Raises:
-        UnsupportedQuery, BudgetExceeded: one of them cannot be answered, or paid for.
-    """
-    bounded, untyped = session.unit.is_bounded or rows is not None, False
-    for name, (question, loss) in asked.items():
-        is_told = getattr(question, "is_told_before", False)
-        untyped |= is_told and not has_types and getattr(question, "measured_in", None) == ""
-        if is_told or loss.delta or not bounded:
-            plans = session.plan(question, loss, rows_per_unit=rows)
-            session.require(plans)
-            for note in plans.notes:
-                tell(f"{name}: {note}" if name else note)
-    if untyped:
-        tell(UNTYPED)
 
 
 def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:

@@ -376,7 +376,7 @@ class Bounded(of.ColumnOptions):
         if self.bounds == of.AUTO:
             return {name: value for name, value in super().told(usual).items() if name != "bounds"}
         try:
-            lower, upper = map(float, self.bounds.split(":"))
+            lower, upper = (of.one_number("bounds", end) for end in self.bounds.split(":"))
         except ValueError:
             raise Misuse("bounds", f"write lower:upper, as in 0:100, or auto, not {self.bounds!r}") from None
         found = super().told(usual)

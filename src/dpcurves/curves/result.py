@@ -215,9 +215,6 @@ class CurveWarning(UserWarning):
     """
 
 
-ARE_MISSING = "records are missing"
-
-
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     """A note on the share of missing records, if it is no smaller than `LEAST_SHARE`; rehearsals say nothing."""
     best: dict[tuple[str, ...], tuple[float, Evidence]] = {}  # looks at the same columns may have seen noise alone
@@ -235,8 +232,8 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     if share < NEARLY_ALL:
         return (f"about {share:.0%} of the records are missing, by the released count: no number is of these",)
     return (
-        f"{who} {ARE_MISSING} (about {share:.0%}, by the released count): they have no number, or none of the "
-        "labels that were named, in the columns that were asked for, and are left out",
+        f"nearly all records are missing (about {share:.0%}, by the released count): they have no number, or none of "
+        "the labels that were named, in the columns that were asked for",
     )
 
 

@@ -384,19 +384,6 @@ class CountQuestion:
 Kind = TypeVar("Kind", bound=type[Any])
 
 
-def grid_between(lower: float, upper: float) -> Grid:
-    """One cell between two bounds.
-
-    Raises:
-        ValueError: they are not finite, or the lower one is not below the upper one.
-        TypeError: one of them is no number.
-    """
-    try:
-        return Grid(lower, upper, cells=1)
-    except (Refused, WrongKind) as error:
-        raise error.about("bounds") from None
-
-
 def takes_bounds(kind: Kind) -> Kind:
     """Let a question be given both ends as one argument, ``bounds=(lower, upper)``, as calls and commands take them.
 

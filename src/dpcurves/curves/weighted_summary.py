@@ -171,7 +171,7 @@ class WeightedSummary(Summary):
 
     @property
     def _bounds(self) -> Grid:
-        return grid_between(self.lower, self.upper)
+        return Grid(self.lower, self.upper, cells=1)
 
     def _question(self) -> dict[str, object]:
         return {
