@@ -106,11 +106,34 @@ def sizes(found: Iterable[Module]) -> list[Row]:
         if isinstance(node, ast.Import | ast.ImportFrom)
     )
     share = imports / lines[len(everything)]
+    split = []
+    for part in (core, everything):
+        blank, told = (sum(map(counted, part)) for counted in (_blank, _docstrings))
+        split.append(f"{lines[len(part)] - blank - told:,} + {told:,} + {blank:,}")
     return [
         Row("lines of the core; all", f"{lines[len(core)]:,}; {lines[len(everything)]:,}", "33,000; 60,000"),
+        Row("of these code + docstrings + blank, core", split[0], ""),
+        Row("of these code + docstrings + blank, all", split[1], ""),
         Row("files of the core; all", f"{len(core)}; {len(everything)}", "200; 380"),
         Row("share of imports in lines", f"{share:.1%}", "6 %"),
     ]
+
+
+def _blank(module: Module) -> int:
+    """Empty lines outside of docstrings."""
+    inside = {line for first, last in _texts(module) for line in range(first, last + 1)}
+    return sum(not line.strip() and number not in inside for number, line in enumerate(module.text.splitlines(), 1))
+
+
+def _docstrings(module: Module) -> int:
+    """Lines of docstrings, and of texts below the constants that they explain."""
+    return sum(last - first + 1 for first, last in _texts(module))
+
+
+def _texts(module: Module) -> list[tuple[int, int]]:
+    alone = (node for node in ast.walk(module.tree) if isinstance(node, ast.Expr))
+    texts = (node for node in alone if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str))
+    return [(node.lineno, node.end_lineno or node.lineno) for node in texts]
 
 
 def arrows(found: Iterable[Module]) -> list[Row]:
