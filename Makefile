@@ -12,8 +12,8 @@ STARTED := click rich numpy scipy sqlalchemy narwhals cryptography matplotlib pa
 	playwright markdown_it mdurl pygments yaml dateutil attr absl jsonschema referencing fastjsonschema \
 	charset_normalizer cffi psutil
 WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
-# numba, BLAS and DuckDB take all cores as they are; pytest shares them between five workers, for some wait.
-PYTEST  := $(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder -m "not reproduction"
+# numba, BLAS and DuckDB take all cores as they are; pytest shares them between four workers, for some wait.
+PYTEST  := $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not reproduction"
 
 .PHONY: checked demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare dbt r-check screenshots house versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints clean
 
