@@ -148,8 +148,14 @@ class WeightedSurvivalQuestion:
     table.
 
     Attributes:
-        time, event, grid, came, censored, measured_in: Those of a `SurvivalQuestion`.
-        weight, weight_cap: Those of a `WeightedCdfQuestion`: survey weights, and the public cap on one record's.
+        time: A column of numbers: the time of the event, or of censoring.
+        event: The column that says whether the event happened.
+        grid: Public cells of time; times outside are counted apart, whatever the grid says.
+        weight: A column of survey weights.
+        weight_cap: The public cap on one record's weight: see `WeightedCdfQuestion`.
+        came: The value of `event` for an event.
+        censored: The value of `event` for a censored record; may be left out where `came` is 1, 0, -1, True or False.
+        measured_in: The measuring unit of time.
 
     Raises:
         ValueError: there are over 16,384 cells, the labels cannot be told apart, or the cap is missing, or no finite
@@ -246,8 +252,13 @@ class DelayedEntryQuestion:
 
     Attributes:
         entry: A column of numbers: the time from which a record is observed, on the axis of `time`.
-        time, event, by, came, censored, measured_in: Those of a `SurvivalQuestion`.
+        time: A column of numbers: the time of the event, or of censoring.
+        event: The column that says whether the event happened.
         grid: Public cells of time. Those that left before it begins are not counted as at risk.
+        by: Categories that were declared in public: one curve for each, all together at the privacy loss of one.
+        came: The value of `event` for an event.
+        censored: The value of `event` for a censored record; may be left out where `came` is 1, 0, -1, True or False.
+        measured_in: The measuring unit of time.
 
     Raises:
         ValueError: there are over 16,384 cells, the labels cannot be told apart, or both times are one column.

@@ -248,7 +248,13 @@ class HosmerLemeshowQuestion(GroupQuestion):
     noise, half of that). Where the number of records is private, a first turn counts them, for a fiftieth of the loss.
 
     Attributes:
-        label, score, groups, grid, pos_label, neg_label, model: Those of a `CalibrationQuestion`.
+        label: The column of true labels.
+        score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
+        groups: How many groups of about equal size, 2 to 1000; fewer where scores are tied. None: see above.
+        grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart
+            and lie in no group, whatever the grid says of them.
+        pos_label, neg_label: The two classes; records with another label are missing.
+        model: What is stated about the model that made the scores; it is printed with the result.
     """
 
     _SHARES = TEST_SHARES

@@ -434,9 +434,12 @@ class SmoothAucQuestion:
     """The area under the ROC curve of `score`, as one number. One turn.
 
     Attributes:
-        label, score, pos_label, neg_label, model: Those of a `RocQuestion`.
+        label: The column of true labels.
+        score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
         grid: Public cells of the scores; scores in one cell are tied. Unless said they divide [0, 1], and scores below
             it are one more cell, those above it another.
+        pos_label, neg_label: The two classes; records with another label are missing.
+        model: What is stated about the model that made the scores; it is printed with the result.
     """
 
     label: str

@@ -474,7 +474,15 @@ class SumQuestion(_Bounded):
     The loss is divided between the two so that the variance of the sum is least for these bounds.
 
     Attributes:
-        column, lower, upper, by, measured_in: Those of a `SummaryQuestion`, and errors, too.
+        column: A column of numbers.
+        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+            They may be given as ``bounds=(lower, upper)``, too.
+        by: See `CountQuestion`.
+        measured_in: The measuring unit of the column.
+
+    Raises:
+        ValueError: the bounds cross or are not finite.
+        TypeError: a field is of another kind.
     """
 
     STATISTIC: ClassVar[str] = SUM
@@ -496,7 +504,15 @@ class MeanQuestion(_Bounded):
     The noise of the mean is a sixth more than without them.
 
     Attributes:
-        column, lower, upper, by, measured_in: Those of a `SummaryQuestion`, and errors, too.
+        column: A column of numbers.
+        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+            They may be given as ``bounds=(lower, upper)``, too.
+        by: See `CountQuestion`.
+        measured_in: The measuring unit of the column.
+
+    Raises:
+        ValueError: the bounds cross or are not finite.
+        TypeError: a field is of another kind.
     """
 
     STATISTIC: ClassVar[str] = MEAN
@@ -514,7 +530,15 @@ class VarianceQuestion(_Bounded):
     public number of records decides; where it is private, their released count.
 
     Attributes:
-        column, lower, upper, by, measured_in: Those of a `SummaryQuestion`, and errors, too.
+        column: A column of numbers.
+        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+            They may be given as ``bounds=(lower, upper)``, too.
+        by: See `CountQuestion`.
+        measured_in: The measuring unit of the column.
+
+    Raises:
+        ValueError: the bounds cross or are not finite.
+        TypeError: a field is of another kind.
     """
 
     STATISTIC: ClassVar[str] = VARIANCE

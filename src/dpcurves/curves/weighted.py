@@ -264,9 +264,13 @@ class WeightedCDF(CDF):
     cap count as the cap, which biases the curve where it cuts many of them off.
 
     Attributes:
-        x, label, privacy, prefixes, smoothing: Those of a `CDF`.
-        y: Shares of the weight below the edges, non-decreasing in [0, 1], of the shape of `x`; linear inside cells.
+        x: Edges, of shape ``(cells + 1,)``.
+        y: Shares of the weight below the edges, non-decreasing in [0, 1], of the same shape; linear inside cells.
         count: The sum of all weights, in their units: about how many people they stand for.
+        label: What the x axis shows.
+        privacy: The privacy statement, which every picture shows.
+        prefixes: The evidence that the curve was read from.
+        smoothing: How `y` was smoothed, if it was; see `smoothed`.
 
     Bands and intervals for these records account for noise; those for the population for sampling too, by linearised
     variances: records are taken as independent draws whose weights make up for their chances. Strata make intervals too
@@ -391,8 +395,12 @@ class WeightedQuantilesQuestion:
     """At or below which values do shares `at` of the weight lie? For the loss of a `WeightedCdfQuestion`.
 
     Attributes:
-        column, grid, weight, weight_cap, measured_in: Those of a `WeightedCdfQuestion`.
+        column: A column of numbers.
+        grid: Public cells.
         at: Shares between 0 and 1.
+        weight: A column of survey weights.
+        weight_cap: Its public cap: see `WeightedCdfQuestion`.
+        measured_in: The measuring unit of the column, for the axis.
 
     Raises:
         ValueError: a share is not between 0 and 1, or there is none; the cap is missing, or no finite number above 0.

@@ -49,8 +49,11 @@ class WeightedSummary(Summary):
         sum: The weighted sum of the values, without bias.
         mean: The weighted sum over the sum of weights (Hájek 1971), between the bounds.
         variance: NaN: it is not asked for.
-        lower, upper, label, privacy, statistic: Those of a `Summary`.
+        lower, upper: The declared bounds.
+        label: The column and its measuring unit.
+        privacy: The privacy statement, which every picture shows.
         evidence: The releases: of weights, of weighted values, of squared weights, and of their spread.
+        statistic: The name of the number that was asked for, which pictures show.
         weights: The column of weights and its cap.
         center: The public place from which the spread was measured, in steps from the middle of the bounds.
 
