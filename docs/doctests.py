@@ -35,9 +35,10 @@ class Doctests(Extension):
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring is not None:
-            names = [each.name for each in obj.parameters] if isinstance(obj, Function) else []
-            of_class = obj.parent is not None and obj.parent.is_class
-            obj.docstring.value = shown(explained(obj.docstring.value, names) if of_class else obj.docstring.value)
+            told = obj.docstring.value
+            if isinstance(obj, Function) and obj.parent is not None and obj.parent.is_class:
+                told = explained(told, obj.name, [each.name for each in obj.parameters])
+            obj.docstring.value = shown(told)
 
     def on_function(self, *, func: Function, **_: Any) -> None:
         if any(str(each.value) == in_one_call.__name__ for each in func.decorators) and func.parent is not None:

@@ -101,7 +101,7 @@ class ReportStore:
         os.close(self._file)
 
     def _written(self, offers: Sequence[Offer]) -> list[int | Exception]:
-        """How many reports of each are new: these are on disk now, and their names known."""
+        """Numbers of new reports of each offer: these are on disk now, and their names known."""
         if self._broken:
             raise OSError(EIO, "an earlier report failed halfway: start the server again")
         names, messages = (np.concatenate(parts) for parts in zip(*offers, strict=True))

@@ -83,7 +83,7 @@ def table_of(leaving: Leaving, *, tied: bool) -> inference.RiskTable:
 
 
 class Of(NamedTuple):
-    """How a kind of result is read: its risk tables, draws of their noise, its likely hazards, the curves it shows."""
+    """Readers of a kind of result: its risk tables, draws of their noise, its likely hazards, the curves it shows."""
 
     told: Callable[[Any], inference.RiskTable]
     noise: Callable[[Any, np.random.Generator], inference.RiskTable]

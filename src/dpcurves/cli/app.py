@@ -191,8 +191,8 @@ class OneCommand(click.Command):
         if twice is not None:
             raise Misuse(str(twice.name).replace("_", "-"), f"{twice.opts[-1]} is given twice; once is enough")
         if not any(each.is_eager for each in order):  # of which the request for help is one
-            absent = {name for name, value in values.items() if not isinstance(value, str | bool | list | tuple)}
-            self._require_all(ctx, {str(each.name) for each in order} - absent, args)
+            given = {name for name, value in values.items() if isinstance(value, str | bool | list | tuple)}
+            self._require_all(ctx, given, args)
         return super().parse_args(ctx, args)
 
     def _require_all(self, ctx: Any, given: set[str], args: list[str]) -> None:

@@ -64,6 +64,9 @@ class UStatistic:
         statistic. Samples of this size are then simulated along with the noise, with `UNSEEN` more people, whom a
         sample may have missed, spread evenly over the grid. The wider end of the basic and the percentile interval is
         taken on each side, as a few people of great weight skew both.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
         level = chance("level", level)
         low, high = self.level_of(level, population)

@@ -772,19 +772,22 @@ class Remembering:
         return cast("Made", self._kept[asked])
 
 
-def explained(docstring: str, names: Collection[str]) -> str:
-    """The docstring of a method with these arguments, and what is said of level and population, if it says nothing.
+def explained(docstring: str, method: str, arguments: Collection[str]) -> str:
+    """The docstring of a method of a covered result, with what is said of level and population, if it says nothing.
 
-    >>> print(explained("Lower and upper ends.", ["self", "level", "population"])[:55])
+    Methods that `Covered` has as well are explained there.
+
+    >>> print(explained("Lower and upper ends.", "intervals", ["self", "level", "population"])[:55])
     Lower and upper ends.
     <BLANKLINE>
     Args:
         level: The probability
     """
     told = cleandoc(docstring)
-    if not {"level", "population"} <= set(names) or "Args:" in told or "Raises:" in told:
+    is_told = hasattr(Covered, method) or "Args:" in told or "Raises:" in told
+    if is_told or not {"level", "population"} <= set(arguments):
         return docstring
-    return "\n".join([told, "", *ENDS_TAKE, *(GENERATOR if "generator" in names else ()), "", *ENDS_REFUSE])
+    return "\n".join([told, "", *ENDS_TAKE, *(GENERATOR if "generator" in arguments else ()), "", *ENDS_REFUSE])
 
 
 ENDS_TAKE = (
@@ -812,9 +815,11 @@ class Covered(Remembering, Released):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        for method in filter(isfunction, vars(cls).values()):
-            if method.__doc__ is not None:
-                method.__doc__ = explained(method.__doc__, method.__code__.co_varnames)
+        for name, method in vars(cls).items():
+            if isfunction(method) and method.__doc__ is not None:
+                code = method.__code__
+                arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+                method.__doc__ = explained(method.__doc__, name, arguments)
 
     @property
     def scopes(self) -> Mapping[str, bool]:

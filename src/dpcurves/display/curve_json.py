@@ -90,7 +90,7 @@ def _reference(name: str) -> Rule:
 
 @cache
 def _shared() -> dict[str, Rule]:
-    """What the forms of all kinds share, by its names among the definitions of the schema."""
+    """Rules that the forms of all kinds share, by their names among the definitions of the schema."""
     privacy = STORED.rule_of_fields(PrivacyStatement)
     facts = {**privacy["properties"], "missing_rule": {"description": "What became of missing values.", **TEXT}}
     notes = facts.pop("notes")

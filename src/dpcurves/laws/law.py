@@ -752,22 +752,24 @@ def rules() -> dict[str, Rule]:
     >>> "levels" in rules()
     True
     """
-    own = {key: _rule_of(place) for key, place in PLACES.items()}
-    loaded = {each.name: each.load() for each in entry_points(group=GROUP)}
-    return own | {key: loaded[key].rule() for key in sorted(loaded) if issubclass(loaded[key], CountLaw)}
+    laws = {key: _class_at(place) for key, place in PLACES.items()}
+    laws |= {each.name: each.load() for each in sorted(entry_points(group=GROUP), key=lambda each: each.name)}
+    return {key: _rule(law) for key, law in laws.items() if issubclass(law, (CountLaw, Choices))}
 
 
 def rule_of(stored: Mapping[str, Any]) -> Rule:
-    """The schema of a release, of `rules`; one of no law is held to the first."""
-    found = next((place for key, place in PLACES.items() if key in stored), "")
-    if not found and any(each.name in stored for each in entry_points(group=GROUP)):
-        return next((rule for key, rule in rules().items() if key in stored), _rule_of(next(iter(PLACES.values()))))
-    return _rule_of(found or next(iter(PLACES.values())))
+    """The schema of a release, of `rules`; one of no law that curves are read from is held to the first."""
+    first = _class_at(next(iter(PLACES.values())))
+    try:
+        law = _laws_of(stored)[0]
+    except KeyError:
+        return _rule(first)
+    return _rule(law if issubclass(law, (CountLaw, Choices)) else first)
 
 
 @cache
-def _rule_of(place: str) -> Rule:
-    return _class_at(place).rule()
+def _rule(law: type[Law]) -> Rule:
+    return law.rule()
 
 
 def _class_at(place: str) -> type[Law]:

@@ -91,7 +91,7 @@ def schema_of(fields: Iterable[tuple[str, DataType]]) -> Schema:
 
 
 _lent: dict[int, tuple[Any, ...]] = {}
-"""What arrays lie in, until they are released."""
+"""Memory of arrays, until they are released."""
 _numbers = count(1)
 
 
@@ -123,7 +123,7 @@ def _released(given: _Schema | _Array) -> None:
 
 
 def _ends_of(text: Array) -> NDArray[np.int64]:
-    """Where texts with places of 64 bits begin, and where the last of them ends."""
+    """Offsets of texts, in 64 bits: the beginning of each, and the end of the last one."""
     capsule = text.__arrow_c_array__()[1]
     array = _Array.from_address(_held_by(capsule, _ARRAY))
     place = ctypes.cast(array.buffers, ctypes.POINTER(_POINTER))[1] or 0
