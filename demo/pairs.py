@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from size import OUT as OUTPUTS
+from size import choose
 
 import dpcurves as dp
 from dpcurves.noise import Randomness
@@ -37,9 +39,9 @@ from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket, found
 from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of, close
 
-OUT = Path(__file__).parent / "out" / "pairs"
+OUT = OUTPUTS / "pairs"
 HOST = "127.0.0.1"
-PEOPLE, EPSILON = 2000, Fraction(2)
+PEOPLE, EPSILON = choose(2000, 100), Fraction(2)
 KERNEL = KENDALL.on(rooms=Unsigned(3), cleanliness=Unsigned(3))
 COLUMNS = tuple(KERNEL.form.columns)
 ROLES = {Role.OWNER: PEOPLE, Role.ANALYST: 1, Role.COORDINATOR: 1}

@@ -13,12 +13,14 @@ import numpy as np
 from click.testing import CliRunner
 from numpy.typing import NDArray
 from rich.console import Console
+from size import OUT as OUTPUTS
+from size import choose
 
 import dpcurves as dp
 from dpcurves.cli.app import build
 
-OUT = Path(__file__).parent / "out" / "local"
-PEOPLE, EPSILON = 100_000, "2"
+OUT = OUTPUTS / "local"
+PEOPLE, EPSILON = choose(100_000, 5_000), "2"
 LOST, DOUBLED, DAMAGED = 10, 10, 100  # one of so many
 
 

