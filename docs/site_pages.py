@@ -42,7 +42,8 @@ def write(folder: Path, address: str = "") -> Path:
         _target(folder, place).write_bytes(_text(path) if path.suffix == ".md" else path.read_bytes())
     read = yaml.safe_load((ROOT / SETTINGS).read_text(encoding="utf-8"))
     for place, text in made(read["nav"]).items():
-        _target(folder, f"docs/{place}").write_text(text, encoding="utf-8")
+        hidden = HIDDEN if place in NOT_SEARCHED else ""
+        _target(folder, f"docs/{place}").write_text(hidden + text, encoding="utf-8")
     settings = folder / SETTINGS
     settings.write_text(yaml.safe_dump(adapted(read, folder, address), sort_keys=False), encoding="utf-8")
     return settings
@@ -68,7 +69,7 @@ def _text(page: Path) -> bytes:
         text = symbols.linked(text, place, symbols.symbols(notation.read_text(encoding="utf-8")))
     if place == HOME:
         text = VERSION.sub(lambda _: version_line(), text)
-    return (("" if page.name not in NOT_SEARCHED else HIDDEN) + text).encode()
+    return ((HIDDEN if place in NOT_SEARCHED else "") + text).encode()
 
 
 HOME, PROJECT, VERSION = "index.md", ROOT / "pyproject.toml", re.compile(r"\bVERSION\b")
@@ -92,6 +93,7 @@ def version_line() -> str:
 
 NOT_SEARCHED = frozenset(
     {
+        "api/mechanisms-and-laws-of-streams.md",
         "audit_peers.md",
         "comparison_functions.md",
         "coverage.md",

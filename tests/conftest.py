@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import secrets
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,8 @@ LONGEST = (
     "audit/test_deployments.py", "audit/test_commands.py", "feed/test_crashes.py", "server/test_browser.py",
     "ledger/test_ledger_races.py",
     "arguments/test_nothing_paid_for_nothing.py", "server/test_queue.py", "server/test_remote.py",
-    "test_demos.py", "parties/test_relay.py", "cli/test_cli_page.py", "two_servers/test_faults.py", "two_servers/test_servers.py",
+    "test_demos.py", "parties/test_relay.py", "cli/test_cli_page.py", "two_servers/test_faults.py",
+    "two_servers/test_servers.py",
     "sites/test_processes.py", "two_servers/test_counts.py", "curves/test_roc.py", "curves/test_unbounded.py",
     "test_versions.py", "server/test_studio.py", "engines/test_conformance.py", "test_architecture.py",
     "two_servers/test_answer_proofs.py", "test_package.py", "test_gallery.py", "test_compiled.py",
@@ -59,6 +62,26 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+
+
+HOW_TO_RUN = {
+    r"could not import '(\w+)'": r"pip install --editable '.[all]' --group dev",
+    r"Debian's PostgreSQL 15": "apt-get install postgresql-15",
+    r"no Spark with Java": "apt-get install default-jre-headless, pip install pyspark",
+    r"make (\S+)`?": "",
+}
+"""What lets skipped tests run, by a pattern of the reason; empty: the reason says it."""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print a line for each reason for which tests were skipped, and what to do to run them."""
+    reasons = Counter[str]()
+    for report in terminalreporter.stats.get("skipped", ()):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    for reason, number in sorted(reasons.items()):
+        remedy = next((text for pattern, text in HOW_TO_RUN.items() if re.search(pattern, reason)), "")
+        terminalreporter.write_line(f"skipped, {number}: {reason}" + (f". To run: {remedy}" if remedy else ""))
 
 
 def pytest_sessionfinish() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,17 +23,12 @@ import archives
 import dial
 import pytest
 import site_pages
+from browser import FLAGS, require_chromium
 from PIL import Image
 
-BROWSER = shutil.which("chromium") or ""
-if not BROWSER:
-    pytest.skip("chromium is not installed: the site is not seen in a browser", allow_module_level=True)
-sync_api = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed: the site is not seen in a browser"
-)
-axe = pytest.importorskip(
-    "axe_playwright_python.base", reason="axe is not installed: the site is not seen in a browser"
-)
+BROWSER = require_chromium()
+sync_api = importlib.import_module("playwright.sync_api")
+axe = importlib.import_module("axe_playwright_python.base")
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "site"
@@ -47,10 +42,6 @@ KINDS = (
     "examples/", "examples/roc_curve/", "api/", "api/roc-curves-and-auc/", "commands/", "commands/ledger/",
 )  # fmt: skip
 """Pages that are read by axe each time: one of each kind. All others differ from them in words."""
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-)  # fmt: skip
 RUN_AXE = (
     "() => axe.run({resultTypes: ['violations']})"
     ".then(found => found.violations.map(each => each.id + ' ' + each.nodes[0].html))"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -14,10 +15,11 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from browser import FLAGS, require_chromium
 
-BROWSER = shutil.which("chromium") or ""
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no version is seen")
-pytest.importorskip("mike", reason="mike is not installed: no version is laid")
+BROWSER = require_chromium()
+sync_api = importlib.import_module("playwright.sync_api")
+pytest.importorskip("mike", reason="mike is not installed: pip install --group dev")
 
 ROOT = Path(__file__).resolve().parents[1]
 NAV = "\nnav:\n  - index.md\n  - second.md\n"
@@ -86,10 +88,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    if not BROWSER:
-        pytest.skip("chromium is not installed: no version is seen in a browser")
     with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=BROWSER, args=["--headless", "--no-sandbox", "--disable-gpu"])
+        browser = play.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
         yield browser
         browser.close()
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from authority import CLIENT, SUBJECT, Authority, authority
+from browser import FLAGS, require_chromium
 from free_ports import free_port
 from scene import PASSWORD, Scene, made
 
@@ -20,18 +21,10 @@ from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import MACHINE
 from dpcurves_server.cli.commands import ID, SECRET
 
-BROWSER = shutil.which("chromium") or ""
-if not BROWSER:
-    pytest.skip("chromium is not installed: no page is seen in a browser", allow_module_level=True)
-sync_api = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed: no page is seen in a browser"
-)
-axe = pytest.importorskip("axe_playwright_python.base", reason="axe is not installed: no page is seen in a browser")
+BROWSER = require_chromium()
+sync_api = importlib.import_module("playwright.sync_api")
+axe = importlib.import_module("axe_playwright_python.base")
 
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-)  # fmt: skip
 SHOTS = os.environ.get("DPCURVES_SCREENSHOTS", "")
 """A folder for pictures of all pages that are seen; empty: none are taken."""
 RUN_AXE = "() => axe.run().then(found => found.violations.map(each => each.id + ' ' + each.nodes[0].html))"
