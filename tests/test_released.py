@@ -72,12 +72,11 @@ def test_the_newest_release_keeps_a_result_of_every_kind() -> None:
 
 def test_no_public_name_goes_or_changes_without_a_word_in_the_changelog() -> None:
     kept = names.last()
-    before, now = names.read(kept), names.public(ROOT)
-    if kept.stem == names.version(
-        ROOT
-    ):  # before its release names may be added: `make release` asks for the whole list
-        now = {name: now[name] for name in now if name in before}
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    if kept.stem == names.version(ROOT):  # names are free until their version is released
+        assert f"## {kept.stem} (unreleased)" in changelog
+        return
+    before, now = names.read(kept), names.public(ROOT)
     assert list(names.unsaid(before, now, names.since(changelog, kept.stem))) == []
 
 
