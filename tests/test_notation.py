@@ -24,6 +24,16 @@ def test_the_page_of_names_is_that_of_today() -> None:
     assert nouns.PAGE.read_text(encoding="utf-8") == nouns.page(), "python docs/nouns.py"
 
 
+def test_each_term_stands_once_and_its_names_are_those_of_the_code() -> None:
+    terms = [term for section in nouns.read_glossary() for term in section["terms"]]
+    names = [term["term"] for term in terms]
+    assert sorted(set(names)) == sorted(names)
+    code = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
+    words = set(re.findall(r"\w+", code)) | {file.stem for file in (ROOT / "src").rglob("*.py")}
+    used = [name for term in terms for name in term.get("code", "").split(", ") if name]
+    assert [name for name in used if not set(re.findall(r"\w+", name)) <= words] == []
+
+
 @pytest.mark.parametrize("room", nouns.ROOMS)
 def test_every_name_that_a_room_offers_is_there(room: str) -> None:
     module = import_module(nouns.module_of(room))
