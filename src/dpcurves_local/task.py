@@ -120,7 +120,7 @@ class PublicCoins:
         return bits
 
     def written_out(self, names: Octets, bits: Reports) -> Reports:
-        """The messages that say the same with level and index in them, as `trust.local` adds them up.
+        """The messages that say the same with level and index in them, as `dpcurves_local.trust` adds them up.
 
         An octet that is no bit becomes a message that is none.
         """

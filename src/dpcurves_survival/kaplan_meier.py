@@ -178,7 +178,7 @@ class Survival(Covered):
         """The share without an event before each edge: 1 at the first, and non-increasing; of the shape of `x`.
 
         Where noise is large beside the counts, hazards are shrunk to smooth or constant ones, as far as released
-        counts tell no more; see `estimation.hazards`. Bands and intervals come from the counts alone.
+        counts tell no more; see `dpcurves_survival.hazards`. Bands and intervals come from the counts alone.
         """
         share = inference.survival(self._told.at_risk, self._known) if self._few is None else self._few.share
         return np.append(1.0, share)

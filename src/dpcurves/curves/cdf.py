@@ -356,7 +356,7 @@ class CDF(Covered):
             p: The norm that is minimised. 2: the sum of squared changes over their variances; 1: the sum of absolute
                 changes over their standard deviations.
             at: Numbers of edges; only these points are smoothed, and between them the curve is linear. The nearest
-                counted edge stands for one that was not counted (see `smoothing.at`). None: all that were counted.
+                counted edge stands for one that was not counted (see `NoiseGraph.at`). None: all that were counted.
 
         Warns:
             CurveWarning: other edges were taken.

@@ -28,7 +28,7 @@ def of_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: Allotm
     Formal guarantees: it depends on the values of people through these answers alone.
 
     Args:
-        plan: Plan, made by `mechanisms.pairs.planned_answers`.
+        plan: Plan, made by `dpcurves_parties.pairs.mechanisms.planned_answers`.
         pairs: The pairs that came, as numbers of people: (pairs, 2).
         answers: Answer of each pair.
         allotment: Allotment that paid for it.
@@ -53,7 +53,7 @@ def of_sum(plan: Plan, pairs: IntArray, noisy: int, allotment: Allotment, *, see
     """The release of a noisy sum of the values of pairs, each from the kernel's least on, as it stood on its circle.
 
     Args:
-        plan: Plan, made by `mechanisms.pairs.planned_sum`.
+        plan: Plan, made by `dpcurves_parties.pairs.mechanisms.planned_sum`.
         pairs: The pairs that came, as numbers of people: (pairs, 2).
         noisy: The noisy sum, from 0 on.
         allotment: Allotment that paid for it.

@@ -36,8 +36,8 @@ def plan(
 ) -> Plan:
     """Plan a mean over pairs of people, from public facts alone; nothing is spent.
 
-    Formal guarantees: see `mechanisms.pairs.planned_answers` and `planned_sum`. Its `error` is the standard deviation
-    of the mean for the population: noise, the choice of pairs and that of people together.
+    Formal guarantees: see `planned_answers` and `planned_sum` of `dpcurves_parties.pairs.mechanisms`. Its `error` is
+    the standard deviation of the mean for the population: noise, the choice of pairs and that of people together.
 
     Args:
         kernel: The function of two people whose mean is taken.
