@@ -118,12 +118,16 @@ def grid_slot(grid: Grid, value: str, slot: str) -> str | None:
         return None
     apart = int(grid.outside is Outside.APART)
     last = grid.cells - 1
-    lower, upper, edge = (double(each) for each in (grid.lower, grid.upper, grid.edge(np.array([last])).item()))
+    lower, edge = double(grid.lower), double(grid.edge(np.array([last])).item())
     inner = _inner_slot(grid, formula, value, slot)
-    above = f"WHEN {value} <= {upper} THEN {last + 1}::{slot} " if apart else ""
+    below, above = f"WHEN {value} < {lower} THEN 0::{slot} ", ""
+    if apart:
+        least, most = map(double, grid.closed_ends)
+        below = f"WHEN {value} < {least} THEN 0::{slot} WHEN {value} < {lower} THEN 1::{slot} "
+        above = f"WHEN {value} <= {most} THEN {last + 1}::{slot} "
     return (
         f"CASE WHEN {value} >= {lower} AND {value} < {edge} THEN {inner}{f' + {apart}::{slot}' if apart else ''} "
-        f"WHEN {value} < {lower} THEN 0::{slot} {above}"
+        f"{below}{above}"
         # NaN is above infinity in DuckDB, and nothing compares with NULL: both are left over.
         f"WHEN {value} <= 'inf'::DOUBLE THEN {last + 2 * apart}::{slot} END"
     )
