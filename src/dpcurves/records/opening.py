@@ -3,7 +3,6 @@ fit?"""
 
 from __future__ import annotations
 
-import csv
 import gzip
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from ..arguments import Refused, WrongKind
 from ..arrays import IntArray
 from ..data import CsvFile
 from ..privacy import EACH_RECORD, Unit
+from . import csv_header
 from . import source as sources
 from .counting import Records
 from .engines.duckdb import DuckEngine, Engine
@@ -112,18 +112,18 @@ def source_of_csv(file: CsvFile) -> CsvSource:
         ValueError: there is no header, it is no text of one line, or a compressed file is damaged.
     """
     rule = f"{file.name} cannot be read"
+    is_packed = not isinstance(file.file, bytes) and Path(file.file).suffix.lower() == ".gz"
+    if is_packed:
+        with sources.hidden(lambda: Path(cast("str | Path", file.file)).open("rb"), rule) as packed:
+            csv_header.require_gzip(file, sources.hidden(lambda: packed.read(csv_header.FIRST_BYTES), rule))
     with sources.hidden(lambda: opened_csv(file), rule) as opened:
+        first = sources.hidden(lambda: opened.read(csv_header.FIRST_BYTES), rule)
+        csv_header.require_csv(file, first, is_unpacked=is_packed)
+        opened.seek(0)
         header = sources.hidden(lambda: header_of(opened), rule)
         if isinstance(opened, gzip.GzipFile):
             sources.hidden(lambda: _read_through(opened), f"{rule}: it is no whole file of gzip")
-    codec = "utf-8-sig" if file.codec == "utf-8" else file.codec
-    try:
-        (names,) = csv.reader([header.decode(codec).rstrip("\r\n")], delimiter=file.delimiter, strict=True)
-    except (ValueError, csv.Error):
-        names = []
-    if not names or len(header) == sources.LONGEST_TEXT:
-        said = file.codec.upper()
-        raise Refused("data", f"the first line of {file.name} must be a header, the names of the columns in {said}")
+    names = csv_header.names_in_header(file, header, sources.LONGEST_TEXT)
     number, days = sources.number_in_text(file), sources.days_in_text(file)
     return CsvSource(file, tuple(sources.Column(name, sources.Kind.FIELDS, number, elapsed=days) for name in names))
 
