@@ -20,6 +20,7 @@ from dpcurves.curves.by_category import parted, rows_of
 from dpcurves.curves.pair_mean import SimulatedCounts, ends_about
 from dpcurves.curves.question import statement_of
 from dpcurves.curves.result import EACH, Covered, Drawing
+from dpcurves.data import Grid, Outside
 from dpcurves.display import numeral
 from dpcurves.display.canvas import GREY, Shaded, canvas, explain
 from dpcurves.display.numerals import lettering
@@ -83,6 +84,80 @@ class Statistic(NamedTuple):
     aim: float | None = None
 
 
+def count_outside(grid: Grid) -> Grid:
+    """Return these cells, with values outside counted on their own: their share is released, too."""
+    return grid.with_outside(Outside.APART)
+
+
+def slots_of(question: Any) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes of the tables as they are counted: with a slot below and one above the cells of each grid.
+
+    A question says with `grids`, table by table, how many of the last axes are on grids.
+    """
+    shapes, grids = question.shapes(), question.grids()
+    return tuple(
+        (*shape[: len(shape) - along], *(cells + 2 for cells in shape[len(shape) - along :]))
+        for shape, along in zip(shapes, grids, strict=True)
+    )
+
+
+def read_cells_of(counts: FloatArray, shape: tuple[int, ...], *, clamps: bool) -> FloatArray:
+    """Return counts (..., *shape) of cells from those of slots: records outside in the end cells, or left out.
+
+    >>> read_cells_of(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=True).tolist()
+    [3.0, 3.0, 9.0]
+    >>> read_cells_of(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=False).tolist()
+    [2.0, 3.0, 4.0]
+    """
+    for back, cells in enumerate(reversed(shape), start=1):
+        if counts.shape[-back] == cells:
+            continue
+        slots = np.moveaxis(counts, -back, -1)
+        read = slots[..., 1:-1].copy()
+        if clamps:
+            read[..., 0] += slots[..., 0]
+            read[..., -1] += slots[..., -1]
+        counts = np.moveaxis(read, -1, -back)
+    return counts
+
+
+@dataclass(frozen=True, eq=False)
+class CellsRead:
+    """Counts of cells, and their simulation, read from counts of slots.
+
+    Attributes:
+        slots: The counts as they were released, with those outside of the cells on their own.
+        shape: Cells along each axis.
+        clamps: Whether records outside are read in the end cells; else they are left out.
+    """
+
+    slots: SimulatedCounts
+    shape: tuple[int, ...]
+    clamps: bool
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """Counts without bias."""
+        return self._read(self.slots.counts)
+
+    @cached_property
+    def likely(self) -> FloatArray:
+        """An estimate with no count below zero."""
+        return self._read(self.slots.likely)
+
+    @cached_property
+    def sampled(self) -> FloatArray:
+        """Simulated errors of sampling. Raises `ValueError` if units have several records."""
+        return self._read(self.slots.sampled)
+
+    def drawn(self, population: bool) -> FloatArray:
+        """Likely counts with noise, and with that of sampling."""
+        return self._read(self.slots.drawn(population))
+
+    def _read(self, counts: FloatArray) -> FloatArray:
+        return read_cells_of(counts, self.shape, clamps=self.clamps)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class CountedNumbers(Covered):
     """Numbers that are read from released counts, each with an interval of its own.
@@ -101,6 +176,8 @@ class CountedNumbers(Covered):
     LABEL: ClassVar[str] = ""
     BOTH_WAYS: ClassVar[bool] = False
     """Tells whether intervals for these records, too, take the outer ends of the basic and the percentile interval."""
+    CLAMPS: ClassVar[bool] = True
+    """Tells whether records outside of the cells are read in the end cells; else they are left out."""
 
     question: Any
     evidence: tuple[Evidence, ...]
@@ -178,16 +255,18 @@ class CountedNumbers(Covered):
         return self.evidence
 
     @cached_property
-    def _tables(self) -> list[SimulatedCounts]:
+    def _tables(self) -> list[CellsRead]:
         """The tables of the question, each with streams of simulation of its own, and as many draws of all."""
-        shapes = zip(self._counted, self.question.shapes(), strict=False)
-        found = [each.unbiased.reshape(shape) for each, shape in shapes]
+        shapes = self.question.shapes()
+        slots = zip(self._counted, slots_of(self.question), strict=False)
+        found = [each.unbiased.reshape(shape) for each, shape in slots]
         size = max(each.size for each in found)
         draws = max(400, min(MOST_DRAWS, draws_for(size), VALUES // size))
-        return [
+        simulated = [
             SimulatedCounts(counts, each, self.privacy, self.notes, place=PLACE + 2 * number, draws=draws)
             for number, (counts, each) in enumerate(zip(found, self._counted, strict=True))
         ]
+        return [CellsRead(each, shape, self.CLAMPS) for each, shape in zip(simulated, shapes, strict=False)]
 
     @property
     def _unbiased(self) -> Tables:
@@ -224,7 +303,7 @@ class CountedNumbers(Covered):
 
         question = question_from_json(opened.question["asked"])
         evidence = opened.turns
-        if [each.sums.rows * each.sums.cells for each in evidence] != [prod(shape) for shape in question.shapes()]:
+        if [each.sums.rows * each.sums.cells for each in evidence] != [prod(shape) for shape in slots_of(question)]:
             raise Refused("curve.evidence.releases", "counts of each cell of the question's tables are needed")
         return cls(question, evidence, opened.privacy)
 

@@ -22,7 +22,7 @@ from dpcurves.display.canvas import Shade, covering
 from dpcurves.display.groups import draw_curves
 from dpcurves.inference.bands import simultaneous_errors
 
-from .counted_numbers import CountedNumbers, Statistic, one_table, ratio, require_few
+from .counted_numbers import CountedNumbers, Statistic, count_outside, one_table, ratio, require_few
 
 CELLS = Grid(-1, 1, cells=40)
 
@@ -166,6 +166,10 @@ class UpliftQuestion:
         """Treatments, outcomes, and cells of scores."""
         return ((2, 2, self.grid.cells),)
 
+    def grids(self) -> tuple[int, ...]:
+        """How many of the last axes of each table are on grids, whose values outside are counted apart."""
+        return (1,)
+
     def statistics(self) -> Mapping[str, Statistic]:
         """Areas, and the effect of the treatment."""
         return {
@@ -178,7 +182,7 @@ class UpliftQuestion:
         """Ask for one table."""
         treatment = labels(self.treatment, self.treated, self.untreated, ("untreated", "treated"))
         outcome = labels(self.outcome, self.good, self.bad, ("bad", "good"))
-        axes = axes_of(self.by, treatment, outcome, Axis(self.score, self.grid))
+        axes = axes_of(self.by, treatment, outcome, Axis(self.score, count_outside(self.grid)))
         return one_table(Uplift, self, Prefixes(axes), 4)
 
     def __str__(self) -> str:

@@ -29,7 +29,6 @@ from ..conversation import Evidence, PrivacyStatement, Release
 from ..data import Categories, Grid, Outside
 from ..display import POPULATION, RECORDS, Shade, covering, numeral
 from ..fields import load_results
-from ..inference.simulation import noise_of, public_generator
 from ..summaries.two_classes import LEAST_MASS
 
 if TYPE_CHECKING:
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
 
 DEVIATIONS_OF_MISSING = 8
 """So many standard deviations of its noise a count of missing records has to have, or nothing is said of it."""
-DEVIATIONS_OF_OUTSIDE = 5
-"""So many standard deviations of its noise a count of records outside has to have, or nothing is said of it."""
-DRAWS = 200
 DEVIATIONS_OF_ROW = 3
 """So many standard deviations of its noise a row has to count, or it cannot be told from one without a record."""
 DEVIATIONS_OF_END = 8.0
@@ -75,24 +71,6 @@ def missing_share(evidence: Evidence) -> float:
         return 0.0
     missing, present = counted
     return missing / (missing + max(present, 0.0))
-
-
-def outside_share(evidence: Evidence) -> float:
-    """The share of the counted records in the first and the last cell; 0 where noise may have made them.
-
-    >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Tier, IntervalSums, Noise
-    >>> law = IntervalSums(1, 4, (Tier(range(4), Noise(Family.LAPLACE, Fraction(1))),), missing=None)
-    >>> [round(outside_share(Evidence(law, values, total=None)), 2) for values in ((20, 70, 80, 30), (1, 99, 99, 1))]
-    [0.25, 0.0]
-    """
-    law = evidence.sums
-    noise = noise_of(law, evidence.total, DRAWS, public_generator(None))[..., [0, -1]].sum(axis=(-2, -1))
-    cells = evidence.unbiased
-    outside = float(cells[:, [0, -1]].sum())
-    if outside <= DEVIATIONS_OF_OUTSIDE * float(np.sqrt(np.mean(noise**2))):
-        return 0.0
-    return min(outside / max(float(cells.sum()), 1.0), 1.0)
 
 
 def empty_rows(evidence: Evidence) -> tuple[bool, ...]:
@@ -244,19 +222,6 @@ def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
     return (
         f"chance is taken as for independent records, though each {privacy.unit} may have {privacy.rows_per_unit}: if "
         "those are alike, chance is larger, and a p-value smaller, than it should be",
-    )
-
-
-def notes_on_outside(release: Release, grid: Grid) -> tuple[str, ...]:
-    """A note if scores of two classes lie outside the grid, apart, more than noise may hide, by released counts."""
-    if grid.outside is not Outside.APART or release.allotment is None:
-        return ()
-    share = outside_share(Evidence.of(release).in_cells(2))
-    if share == 0:
-        return ()
-    return (
-        f"about {share:.1%} of the scores lie outside [{grid.lower:g}, {grid.upper:g}], where they are not told apart: "
-        "name a grid that holds them, grid= (--grid), as Grid.logistic(-8, 8, cells=4096) for log-odds",
     )
 
 
