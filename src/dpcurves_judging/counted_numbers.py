@@ -17,10 +17,9 @@ from dpcurves.arguments import Refused, chance, shown
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrivacyStatement, Release, needed
 from dpcurves.curves.by_category import parted, rows_of
-from dpcurves.curves.pair_mean import SimulatedCounts, ends_about
+from dpcurves.curves.pair_mean import CellsRead, SimulatedCounts, ends_about
 from dpcurves.curves.question import statement_of
 from dpcurves.curves.result import EACH, Covered, Drawing
-from dpcurves.data import Grid, Outside
 from dpcurves.display import numeral
 from dpcurves.display.canvas import GREY, Shaded, canvas, explain
 from dpcurves.display.numerals import lettering
@@ -84,11 +83,6 @@ class Statistic(NamedTuple):
     aim: float | None = None
 
 
-def count_outside(grid: Grid) -> Grid:
-    """Return these cells, with values outside counted on their own: their share is released, too."""
-    return grid.with_outside(Outside.APART)
-
-
 def slots_of(question: Any) -> tuple[tuple[int, ...], ...]:
     """Return the shapes of the tables as they are counted: with a slot below and one above the cells of each grid.
 
@@ -99,63 +93,6 @@ def slots_of(question: Any) -> tuple[tuple[int, ...], ...]:
         (*shape[: len(shape) - along], *(cells + 2 for cells in shape[len(shape) - along :]))
         for shape, along in zip(shapes, grids, strict=True)
     )
-
-
-def read_cells_of(counts: FloatArray, shape: tuple[int, ...], *, clamps: bool) -> FloatArray:
-    """Return counts (..., *shape) of cells from those of slots: records outside in the end cells, or left out.
-
-    >>> read_cells_of(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=True).tolist()
-    [3.0, 3.0, 9.0]
-    >>> read_cells_of(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=False).tolist()
-    [2.0, 3.0, 4.0]
-    """
-    for back, cells in enumerate(reversed(shape), start=1):
-        if counts.shape[-back] == cells:
-            continue
-        slots = np.moveaxis(counts, -back, -1)
-        read = slots[..., 1:-1].copy()
-        if clamps:
-            read[..., 0] += slots[..., 0]
-            read[..., -1] += slots[..., -1]
-        counts = np.moveaxis(read, -1, -back)
-    return counts
-
-
-@dataclass(frozen=True, eq=False)
-class CellsRead:
-    """Counts of cells, and their simulation, read from counts of slots.
-
-    Attributes:
-        slots: The counts as they were released, with those outside of the cells on their own.
-        shape: Cells along each axis.
-        clamps: Whether records outside are read in the end cells; else they are left out.
-    """
-
-    slots: SimulatedCounts
-    shape: tuple[int, ...]
-    clamps: bool
-
-    @cached_property
-    def counts(self) -> FloatArray:
-        """Counts without bias."""
-        return self._read(self.slots.counts)
-
-    @cached_property
-    def likely(self) -> FloatArray:
-        """An estimate with no count below zero."""
-        return self._read(self.slots.likely)
-
-    @cached_property
-    def sampled(self) -> FloatArray:
-        """Simulated errors of sampling. Raises `ValueError` if units have several records."""
-        return self._read(self.slots.sampled)
-
-    def drawn(self, population: bool) -> FloatArray:
-        """Likely counts with noise, and with that of sampling."""
-        return self._read(self.slots.drawn(population))
-
-    def _read(self, counts: FloatArray) -> FloatArray:
-        return read_cells_of(counts, self.shape, clamps=self.clamps)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

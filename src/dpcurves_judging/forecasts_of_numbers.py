@@ -15,6 +15,7 @@ from dpcurves.arguments import Refused, number, several
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import Cells, Needs, Prefixes, Setting
 from dpcurves.curves.by_category import by_words
+from dpcurves.curves.outside import count_outside
 from dpcurves.curves.question import By, axes_of, keys_of
 from dpcurves.curves.result import Drawing
 from dpcurves.data import Axis, Grid
@@ -25,7 +26,6 @@ from .counted_numbers import (
     CountedNumbers,
     Statistic,
     Tables,
-    count_outside,
     one_table,
     ratio,
     require_few,

@@ -16,6 +16,7 @@ from dpcurves.conversation import ALL, Cells, Needs, Setting, needed
 from dpcurves.conversation.workload import Counted
 from dpcurves.curves.by_category import by_words, parted, rows_of
 from dpcurves.curves.class_table import Reading, left_open
+from dpcurves.curves.outside import count_outside
 from dpcurves.curves.question import By, axes_of, keys_of, labels, statement_of
 from dpcurves.curves.scores import Scores
 from dpcurves.data import Axis, Grid, Values
@@ -24,7 +25,7 @@ from dpcurves.data.grid import middles_of, require_clamped
 from dpcurves.inference.moments import Measured
 from dpcurves.summaries.two_classes import average_precision, brier_score
 
-from .counted_numbers import CountedNumbers, Statistic, Tables, area, count_outside, ratio, require_few, slots_of
+from .counted_numbers import CountedNumbers, Statistic, Tables, area, ratio, require_few, slots_of
 
 UNIT = Grid(0, 1, cells=100)
 LEAST_CELLS, MOST_CELLS = 4, 128

@@ -14,6 +14,7 @@ from dpcurves.arguments import Refused, require_kind, several
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import Cells, Needs, Prefixes, Setting
 from dpcurves.curves.by_category import by_words
+from dpcurves.curves.outside import count_outside
 from dpcurves.curves.question import CATEGORIES, By, axes_of, keys_of
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.data.grid import require_clamped
@@ -24,7 +25,6 @@ from .counted_numbers import (
     Statistic,
     Tables,
     area,
-    count_outside,
     one_table,
     ratio,
     require_few,

@@ -13,6 +13,7 @@ from dpcurves.arguments import Refused, chance, shown
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import Needs, Prefixes, Setting
 from dpcurves.curves.by_category import by_words
+from dpcurves.curves.outside import count_outside
 from dpcurves.curves.question import By, axes_of, keys_of, labels, require_independent
 from dpcurves.curves.result import scopes
 from dpcurves.data import Axis, Grid
@@ -22,7 +23,7 @@ from dpcurves.display.canvas import Shade, covering
 from dpcurves.display.groups import draw_curves
 from dpcurves.inference.bands import simultaneous_errors
 
-from .counted_numbers import CountedNumbers, Statistic, count_outside, one_table, ratio, require_few
+from .counted_numbers import CountedNumbers, Statistic, one_table, ratio, require_few
 
 CELLS = Grid(-1, 1, cells=40)
 

@@ -61,6 +61,11 @@ def beyond_bounds(axis: Axis) -> Axis:
     return replace(axis, grid=axis.grid.with_outside(Outside.APART))
 
 
+def count_outside(grid: Grid) -> Grid:
+    """Return these cells, with values outside counted on their own: their share is released, too."""
+    return grid.with_outside(Outside.APART)
+
+
 class OutsideCount(NamedTuple):
     """Counts of values outside of the cells of one column, with noise.
 
@@ -120,9 +125,8 @@ def note_on(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, ...]:
         least: The least share that is spoken of, where it is another one.
 
     >>> found = OutsideCount("p", Grid(0, 1, cells=20), 3, 300, 1000, 2.0, 2.0)
-    >>> print(*note_on(found))
-    about 30% of the records have a value of 'p' above 1, where its cells end, by the released counts: check the unit, or
-    name a grid that holds them, as 0:100:N for percent or logistic:-8:8:N for log-odds (--grid)
+    >>> note_on(found)[0].partition(": ")[0]
+    "about 30% of the records have a value of 'p' above 1, where its cells end, by the released counts"
     """
     below, above = count.shares(least)
     if not below + above:

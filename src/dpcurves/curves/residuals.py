@@ -467,7 +467,7 @@ class BinnedResiduals(OfGroups):
     @classmethod
     def read(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> BinnedResiduals:
         """From released bins."""
-        released, privacy = groups.released, privacy.noted(*groups.notes, *notes_on_dependence(privacy))
+        released, privacy = groups.released, privacy.noted(*notes_on_dependence(privacy))
         count = np.maximum(released.count, 0.0)
         return cls(released.mean, mean_residuals(released), count, groups.grid.edges, privacy, groups)
 

@@ -26,7 +26,7 @@ from ..arguments import Refused, chance, shown
 from ..arrays import FloatArray
 from ..codec import Rule, told_of
 from ..conversation import Evidence, PrivacyStatement, Release
-from ..data import Categories, Grid, Outside
+from ..data import Categories, Grid, MissingReason, Outside
 from ..display import POPULATION, RECORDS, Shade, covering, numeral
 from ..fields import load_results
 from ..summaries.two_classes import LEAST_MASS
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 DEVIATIONS_OF_MISSING = 8
 """So many standard deviations of its noise a count of missing records has to have, or nothing is said of it."""
+DEVIATIONS_OF_REASON = 5
+"""So many standard deviations of its noise a count of missing records of one reason has to have to be spoken of."""
 DEVIATIONS_OF_ROW = 3
 """So many standard deviations of its noise a row has to count, or it cannot be told from one without a record."""
 DEVIATIONS_OF_END = 8.0
@@ -195,7 +197,7 @@ class CurveWarning(UserWarning):
 
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     """A note on the share of missing records, if it is no smaller than `LEAST_SHARE`; rehearsals say nothing."""
-    best: dict[tuple[str, ...], tuple[float, Evidence]] = {}  # looks at the same columns may have seen noise alone
+    best: dict[tuple[str, ...], tuple[float, Release]] = {}  # looks at the same columns may have seen noise alone
     for release in releases:
         query, evidence = release.plan.query, Evidence.of(release)
         noise = evidence.law.missing
@@ -203,16 +205,37 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
             continue
         columns = tuple(str(getattr(axis, "column", axis)) for axis in query.axes)
         if columns not in best or noise.variance <= best[columns][0]:
-            best[columns] = noise.variance, evidence
-    share = max((missing_share(evidence) for _, evidence in best.values()), default=0.0)
+            best[columns] = noise.variance, release
+    shares = [(missing_share(Evidence.of(each)), each) for _, each in best.values()]
+    if not shares:
+        return ()
+    share, release = max(shares, key=lambda found: found[0])
     if share < LEAST_SHARE:
         return ()
+    reasons = notes_on_reasons(release)
     if share < NEARLY_ALL:
-        return (f"about {share:.0%} of the records are missing, by the released count: no number is of these",)
+        return (f"about {share:.0%} of the records are missing, by the released count: no number is of these", *reasons)
     return (
         f"nearly all records are missing (about {share:.0%}, by the released count): they have no number, or none of "
         "the labels that were named, in the columns that were asked for",
+        *reasons,
     )
+
+
+def notes_on_reasons(release: Release) -> tuple[str, ...]:
+    """Return a note on why records are missing, with each reason that more have than noise may have made."""
+    noise = release.plan.reasons
+    if noise is None or not release.reasons:
+        return ()
+    counts = dict(zip(MissingReason, release.reasons, strict=True))
+    least = max(DEVIATIONS_OF_REASON * sqrt(noise.variance), 0.5)
+    missing = max(float(release.values[-1]), *release.reasons, 1.0)
+    told = [
+        f"about {min(count / missing, 1.0):.0%} {reason.words}"
+        for reason, count in sorted(counts.items(), key=lambda item: -item[1])
+        if count > least and count >= LEAST_SHARE * missing
+    ]
+    return (f"of the missing records, by released counts: {'; '.join(told)}",) if told else ()
 
 
 def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:

@@ -179,6 +179,14 @@ class CountsUnits(Protocol):
 
 
 @runtime_checkable
+class TellsReasons(Protocol):
+    """An engine that can tell why records are missing."""
+
+    def missing_reasons(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
+        """Rows that are missing on any axis, by `MissingReason`: each has one."""
+
+
+@runtime_checkable
 class ListsNames(Protocol):
     """An engine that can list the values of a column."""
 
@@ -302,6 +310,18 @@ class Records:
             return self._tallied(axes, engines.CellCounts(_cells(axes))).found
         self.check(axes)
         return self._hidden(lambda: self._engine.counts(self._bound(axes)))
+
+    def missing_reasons(self, axes: Axes) -> IntArray:
+        """Used records that are missing on any axis, by `MissingReason`: each has one, so they add up to that cell.
+
+        Raises:
+            ValueError: the engine does not tell reasons.
+        """
+        self.check(axes)
+        engine = self._engine
+        if not isinstance(engine, TellsReasons):
+            raise Refused("data", "this engine does not tell why records are missing")
+        return self._hidden(lambda: engine.missing_reasons(self._bound(axes)))
 
     def sums(self, axes: Axes, half: int) -> list[int]:
         """Per cell the exact sum of ``Grid.offset_of(values, half)`` of the last axis; behind them a 0.

@@ -66,6 +66,11 @@ class CsvSource:
     def lacking(self) -> Mapping[int, str]:
         return {}
 
+    @property
+    def line_place(self) -> int:
+        """The place, behind all columns, of what is wrong with a line: see `Lines.faults`."""
+        return len(self.columns)
+
     def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
         return self._registered(connection, places, whole=False)
 
@@ -78,7 +83,7 @@ class CsvSource:
 
         def batches() -> Iterator[RecordBatch]:
             for lines in self._lines():
-                fields = [lines.field(place) for place in places]
+                fields = [lines.field(place) if place < self.line_place else lines.faults() for place in places]
                 yield RecordBatch.from_arrays([*fields, *([lines.texts()] if whole else [])], schema=schema)
 
         return sources.register(connection, schema, batches)
@@ -159,12 +164,14 @@ class Lines:
     Attributes:
         starts: Where each line starts, and behind the last one where the block ends.
         formed: Which lines are well-formed.
+        fault: For each line a letter: why it is malformed; a space if it is not.
         ends: For each well-formed line, where its fields end.
     """
 
     block: Bytes
     starts: IntArray
     formed: NDArray[np.bool_]
+    fault: Bytes
     ends: IntArray
 
     @classmethod
@@ -179,14 +186,22 @@ class Lines:
         separates = (odd == 0) & (marks != QUOTE)
         starts = np.concatenate([[0], places[feeds] + 1])
         found = np.add.reduceat(separates, np.concatenate([[0], feeds[:-1] + 1]), dtype=np.int64)
-        formed = separates[feeds] & (found == fields) & (np.diff(starts) <= sources.LONGEST_TEXT)
+        is_paired, is_short = separates[feeds], np.diff(starts) <= sources.LONGEST_TEXT
+        formed = is_paired & (found == fields) & is_short
+        unformed = np.where(is_paired, sources.FIELDS_FAULT, sources.QUOTE_FAULT)
+        fault = np.where(formed, ord(" "), np.where(is_short, unformed, sources.LONG_FAULT)).astype(np.uint8)
         ends = places[separates & np.repeat(formed, per_line)].reshape(-1, fields)
         ends[:, -1] -= block[ends[:, -1] - 1] == CARRIAGE_RETURN
-        return cls(block, starts, formed, ends)
+        return cls(block, starts, formed, fault, ends)
 
     def texts(self) -> Array:
         """Each line as it stands; null where it is too long: how much of that is here depends on other lines."""
         return _binary(self.starts, self.block, np.diff(self.starts) <= sources.LONGEST_TEXT)
+
+    def faults(self) -> Array:
+        """For each line a letter that says why it is malformed; null if it is not."""
+        places = np.concatenate([[0], np.cumsum(~self.formed)])
+        return _binary(places, self.fault[~self.formed], ~self.formed)
 
     def field(self, number: int) -> Array:
         """The field of each line; null where it is empty or the line is malformed."""
