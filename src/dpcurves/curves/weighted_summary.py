@@ -332,13 +332,14 @@ class WeightedSummaryQuestion:
         """Sums of weights, of weighted values, of squared weights, and of their spread about the mean."""
         axes, weights = (self._axis,), Weights(self.weight, self.weight_cap)
         watched = WeightQuery((beyond_bounds(self._axis),), weights, Read.CELLS)
-        beyond = yield from needed(Single(watched), SHARES[0] * WATCHED)
-        weight = yield from needed(Single(WeightQuery(axes, weights, Read.CELLS)), SHARES[0] * (1 - WATCHED))
-        values = yield from needed(Single(WeighedSumQuery(axes, weights, HALF)), SHARES[1])
-        squares = yield from needed(Single(SquaredWeightQuery(axes, weights)), SHARES[2])
+        beyond = yield from needed(Single(watched), WATCHED)
+        shares = [share * (1 - WATCHED) for share in SHARES]
+        weight = yield from needed(Single(WeightQuery(axes, weights, Read.CELLS)), shares[0])
+        values = yield from needed(Single(WeighedSumQuery(axes, weights, HALF)), shares[1])
+        squares = yield from needed(Single(SquaredWeightQuery(axes, weights)), shares[2])
         known = Evidence.of(weight), Evidence.of(values)
         center = round(SPREAD_HALF * min(max(_distances(known) / max(_caps(known), 1.0), -1.0), 1.0))
-        spread = yield from needed(Single(WeighedSpreadQuery(axes, weights, SPREAD_HALF, center)), SHARES[3])
+        spread = yield from needed(Single(WeighedSpreadQuery(axes, weights, SPREAD_HALF, center)), shares[3])
         releases = [weight, values, squares, spread]
         turns, label = tuple(map(Evidence.of, releases)), axis_label(self.column, self.measured_in)
         privacy = statement_of([beyond, *releases], least=as_clipped(self.column))

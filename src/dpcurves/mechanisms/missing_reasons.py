@@ -22,19 +22,19 @@ def with_reasons(plan: Plan) -> Plan:
     """Return a plan that also counts missing records by reason, at the same loss; the plan itself if it counts none.
 
     Formal guarantees: all values together lose at most ``plan.loss`` under ``plan.adjacency``. The reasons divide the
-    missing cell: each missing record has one. Let a record that comes to the missing cell or leaves it cost p there, by
-    the proof of the plan (for Laplace noise of scale b, ``p = 1 / b``; for Gaussian noise of variance parameter v,
-    ``p = 1 / (2 v)``, with squared distances). With a share w of it for the reasons, the total of the missing cell has
-    noise of price ``(1 - w) p``, and each reason noise of price ``w p``. *A record that comes or goes as a missing one,
-    or moves between the missing cell and others*: it changes the total by 1 and one reason by 1, and costs
-    ``(1 - w) p + w p = p`` as before. *A record that is replaced by another missing one*: the total does not change,
-    and two reasons change by 1 each, which costs ``2 w p``: at most p for ``w <= 1/2``, so no more than coming or going
-    does. *Several records of a unit*: L1 distances add up, so pure losses do. For Gaussian noise let a unit change the
-    total by m and the reasons by the vector r, whose entries add up to m. Cells d and reasons r are together a
-    partition of all records, as cells and total are; where noise is calibrated to the squared L2 distance of any
-    partition (`linear.law_over`), ``(1 - w) (|d|**2 + m**2) + w (|d|**2 + |r|**2)`` is at most that distance. Where it is
-    calibrated record by record (`wavelets`), K records change values by at most K times the longest change of one of
-    them, whose price is as above.
+    missing cell: each missing record has one. Let a record that comes to the missing cell or leaves it cost p there,
+    by the proof of the plan (for Laplace noise of scale b, ``p = 1 / b``; for Gaussian noise of variance parameter v,
+    ``p = 1 / (2 v)``, with squared distances). With a share w of it for the reasons, the total of the missing cell
+    has noise of price ``(1 - w) p``, and each reason noise of price ``w p``. *A record that comes or goes as a
+    missing one, or moves between the missing cell and others*: it changes the total by 1 and one reason by 1, and
+    costs ``(1 - w) p + w p = p`` as before. *A record that is replaced by another missing one*: the total does not
+    change, and two reasons change by 1 each, which costs ``2 w p``: at most p for ``w <= 1/2``, so no more than
+    coming or going does. *Several records of a unit*: L1 distances add up, so pure losses do. For Gaussian noise let
+    a unit change the total by m and the reasons by the vector r, whose entries add up to m. Cells d and reasons r are
+    together a partition of all records, as cells and total are; where noise is calibrated to the squared L2 distance
+    of any partition (`linear.law_over`), ``(1 - w) (|d|**2 + m**2) + w (|d|**2 + |r|**2)`` is at most that distance.
+    Where it is calibrated record by record (`wavelets`), K records change values by at most K times the longest
+    change of one of them, whose price is as above.
     """
     law = plan.law
     if not isinstance(law, NoisySums) or law.missing is None or not _counts_columns(plan.query):
