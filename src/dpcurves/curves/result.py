@@ -262,8 +262,17 @@ def notes_on_end_cells(
     """
     if grid.outside is Outside.APART or len(known) < 4:
         return ()
+    first, last = evidence.sums.end_deviations(evidence.total is not None)
+    return notes_on_crowded_ends(grid, known, below, (first / scale, last / scale))
+
+
+def notes_on_crowded_ends(
+    grid: Grid, known: NDArray[np.int64], below: FloatArray, noise: tuple[float, float]
+) -> tuple[str, ...]:
+    """Return the notes of `notes_on_end_cells`, from standard deviations of the counts of the first and last cell."""
+    if grid.outside is Outside.APART or len(known) < 4:
+        return ()
     edges = grid.edges
-    noise = [each / scale for each in evidence.sums.end_deviations(evidence.total is not None)]
     # Nothing is known of an end cell that was not counted apart from its neighbours.
     alone = known[1] == 1, known[-2] == grid.cells - 1
     first, last = crowded_ends(edges[known], below, (noise[0] if alone[0] else inf, noise[1] if alone[1] else inf))
