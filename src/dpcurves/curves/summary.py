@@ -472,7 +472,7 @@ class _Bounded:
 
 @dataclass(frozen=True, slots=True, init=False)
 class SumQuestion(_Bounded):
-    """The sum of the values. Two turns under one charge: its summary has the count and the mean, too.
+    """The sum of the values. Three turns under one charge: its summary has the count and the mean, too.
 
     The sum is released as two numbers: the count, and the sum of the values' distances from the middle of the bounds.
     The loss is divided between the two so that the variance of the sum is least for these bounds.
@@ -502,7 +502,7 @@ class SumQuestion(_Bounded):
 
 @dataclass(frozen=True, slots=True, init=False)
 class MeanQuestion(_Bounded):
-    """The mean of the values. Three turns under one charge: its summary is that of `SummaryQuestion`.
+    """The mean of the values. Four turns under one charge: its summary is that of `SummaryQuestion`.
 
     Sums of squares have a seventh of the loss: with them the interval for the population knows how much values scatter.
     The noise of the mean is a sixth more than without them.
@@ -527,7 +527,7 @@ class MeanQuestion(_Bounded):
 
 @dataclass(frozen=True, slots=True, init=False)
 class VarianceQuestion(_Bounded):
-    """The variance of the values. Three turns under one charge: its summary is that of `SummaryQuestion`.
+    """The variance of the values. Four turns under one charge: its summary is that of `SummaryQuestion`.
 
     A fourth turn counts 32 even cells between the bounds where records are many, for an eighth of the loss: with them
     the interval for the population knows how far squares scatter. The noise of the variance is then a fifth more. The
@@ -564,7 +564,7 @@ class VarianceQuestion(_Bounded):
 @takes_bounds
 @dataclass(frozen=True, slots=True)
 class SummaryQuestion(_Bounded):
-    """Count, sum, mean and variance of the values. Three turns under one charge.
+    """Count, sum, mean and variance of the values. Four turns under one charge.
 
     Attributes:
         column: A column of numbers.
