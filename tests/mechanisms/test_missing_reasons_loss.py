@@ -83,8 +83,8 @@ def test_reasons_that_are_paid_by_nobody_lose_more_than_was_paid() -> None:
 
 def test_cells_keep_their_noise_and_the_count_of_missing_records_a_little_less() -> None:
     for name, (mechanism, query) in PLANS.items():
-        plain = mechanism.plan(query, LOSSES["0.3" if name in GAUSSIAN_ONLY else "0.7"], ADJACENCIES[0])
-        plan = with_reasons(plain)
+        plain: Any = mechanism.plan(query, LOSSES["0.3" if name in GAUSSIAN_ONLY else "0.7"], ADJACENCIES[0])
+        plan: Any = with_reasons(plain)
         assert plan.law.parts == plain.law.parts
         assert plan.law.missing.parameter == plain.law.missing.parameter / (1 - SHARE)
         assert plan.reasons.parameter == plain.law.missing.parameter / SHARE

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from dpcurves.records.opening import open_records
 from dpcurves_engines.conformance import numbers_for
 from dpcurves_engines.slots import thresholds_of
 
-EXACT = {"epsilon": 10**6, "adjacency": dp.ADD_REMOVE}
+EXACT: dict[str, Any] = {"epsilon": 10**6, "adjacency": dp.ADD_REMOVE}
 PROBABILITIES = [
     HUNDREDTHS,
     UNIT_INTERVAL,
