@@ -73,6 +73,6 @@ def test_brier_log_loss_and_calibration_use_scores_that_exceed_one_by_rounding()
     wanted = dp.scores(labels, np.clip(rounded, 0, 1), **EXACT)
     for reading in ("brier", "log-loss"):
         assert shown.value(reading) == pytest.approx(wanted.value(reading), abs=1e-6)
-    assert not any("outside" in note for note in shown.notes)
+    assert not any("by the released counts" in note for note in shown.notes)
     wrong = dp.scores(labels, np.where(scores == 1.0, 1.02, scores), **EXACT)
-    assert any("outside" in note for note in wrong.notes)
+    assert any("above 1, where its cells end" in note for note in wrong.notes)
