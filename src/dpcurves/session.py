@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from math import sqrt
+from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .arguments import Named, Refused, WrongKind, require_kind, shown
@@ -17,6 +18,7 @@ from .conversation.release import fingerprint, former
 from .curves import Question, UnboundedCdfQuestion, UnboundedHistogramQuestion, UnboundedQuantilesQuestion
 from .curves.question import Forewarned, paid_by
 from .curves.result import Result, required_source, warn_of
+from .data import CsvFile
 from .display.numerals import UNITS
 from .ledger import LARGEST_AMOUNT, Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .noise.randomness import Randomness
@@ -389,7 +391,7 @@ class Session:
         self._neighbours = adjacency
         self._unit = _unit(unit, rows_per_unit)
         self._units = units
-        self._trust = _trust(trust, getattr(table, "engine", None))
+        self._trust = _trust(trust, table)
         self._randomness = randomness if randomness is not None else Randomness.system()
         require_kind("randomness", self._randomness, Randomness, "a Randomness, as Randomness.system(),")
         require_kind("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
@@ -695,8 +697,9 @@ class Session:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
 
 
-def _trust(trust: TrustModel[Curator] | None, engine: object) -> TrustModel[Curator]:
+def _trust(trust: TrustModel[Curator] | None, table: object) -> TrustModel[Curator]:
     """Let statements name the engine that counts: it sees all records, so it is trusted as the curator is."""
+    engine = getattr(table, "engine", None)
     trust = Central() if trust is None else trust
     if isinstance(trust, type) or not all(hasattr(trust, part) for part in ("holders", "plan", "run", "turn")):
         raise WrongKind("trust", f"a trust model, as Central(), is needed, got {shown(trust)}")
@@ -706,7 +709,16 @@ def _trust(trust: TrustModel[Curator] | None, engine: object) -> TrustModel[Cura
         raise UnsupportedQuery("trust", f"a session has one curator, who sees all records; with {trust!r} {instead}")
     if isinstance(trust, Central) and type(engine) is str and not trust.engine:
         return replace(trust, engine=engine)
+    if type(trust) is Central and _has_lines(table):
+        return replace(trust, tells_reasons=True)
     return trust
+
+
+def _has_lines(table: object) -> bool:
+    """Tell whether a table is a CSV file, by its type or name: lines may be malformed, and fields may be any text."""
+    return isinstance(table, CsvFile) or (
+        isinstance(table, str | PathLike) and str(table).lower().endswith((".csv", ".csv.gz"))
+    )
 
 
 def _of_version(dataset: str, table: Any) -> str:

@@ -68,9 +68,9 @@ class Checked(NamedTuple):
 
 
 def numbers_for(grid: Grid) -> FloatArray:
-    """Edges and both neighbours of each, all of them where they may be laid out, and special values."""
+    """Edges and closed ends, both neighbours of each, and special values; all edges where they may be laid out."""
     numbers = np.arange(grid.cells + 1) if grid.cells <= MOST_LAID_OUT else _some(grid.cells)
-    edges = grid.edge(numbers)
+    edges = np.concatenate([grid.edge(numbers), grid.closed_ends])
     with np.errstate(over="ignore"):
         around = (edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf))
     return np.concatenate([*around, np.array(SPECIAL)])

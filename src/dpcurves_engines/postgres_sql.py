@@ -278,7 +278,8 @@ def by_formula(grid: Grid, buckets: Buckets, value: str) -> str:
     if grid.outside is Outside.CLAMPED:
         found = f"CASE WHEN {least} = {most} THEN {most} WHEN {below} THEN {most} - 1 ELSE {most} END"
     else:
-        outer = f"WHEN {value} < {double(grid.lower)} THEN 0 WHEN {value} > {double(grid.upper)} THEN {grid.cells + 1}"
+        least_inside, most_inside = map(double, grid.closed_ends)
+        outer = f"WHEN {value} < {least_inside} THEN 0 WHEN {value} > {most_inside} THEN {grid.cells + 1}"
         inner = f"WHEN {least} = {most} THEN {most} + 1 WHEN {below} THEN {most} ELSE {most} + 1 END"
         found = f"CASE {outer} {inner}"
     return f"(CASE WHEN {value} <> 'NaN'::float8 THEN {found} END)"

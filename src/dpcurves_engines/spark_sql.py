@@ -149,7 +149,8 @@ def _by_formula(grid: Grid, number: str, guess: str) -> str:
     cell = f"{guess} - CAST({number} < {edge_above(grid, guess, double)} AS INT)"
     if grid.outside is Outside.CLAMPED:
         return f"CASE WHEN isnan({number}) THEN NULL ELSE {cell} END"
-    outer = f"WHEN {number} < {double(grid.lower)} THEN 0 WHEN {number} > {double(grid.upper)} THEN {grid.cells + 1}"
+    least, most = map(double, grid.closed_ends)
+    outer = f"WHEN {number} < {least} THEN 0 WHEN {number} > {most} THEN {grid.cells + 1}"
     return f"CASE WHEN isnan({number}) THEN NULL {outer} ELSE {cell} + 1 END"
 
 

@@ -17,7 +17,7 @@ from dpcurves.arguments import Refused, chance, shown
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrivacyStatement, Release, needed
 from dpcurves.curves.by_category import parted, rows_of
-from dpcurves.curves.pair_mean import SimulatedCounts, ends_about
+from dpcurves.curves.pair_mean import CellsRead, SimulatedCounts, ends_about
 from dpcurves.curves.question import statement_of
 from dpcurves.curves.result import EACH, Covered, Drawing
 from dpcurves.display import numeral
@@ -83,6 +83,18 @@ class Statistic(NamedTuple):
     aim: float | None = None
 
 
+def slots_of(question: Any) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes of the tables as they are counted: with a slot below and one above the cells of each grid.
+
+    A question says with `grids`, table by table, how many of the last axes are on grids.
+    """
+    shapes, grids = question.shapes(), question.grids()
+    return tuple(
+        (*shape[: len(shape) - along], *(cells + 2 for cells in shape[len(shape) - along :]))
+        for shape, along in zip(shapes, grids, strict=True)
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class CountedNumbers(Covered):
     """Numbers that are read from released counts, each with an interval of its own.
@@ -101,6 +113,8 @@ class CountedNumbers(Covered):
     LABEL: ClassVar[str] = ""
     BOTH_WAYS: ClassVar[bool] = False
     """Tells whether intervals for these records, too, take the outer ends of the basic and the percentile interval."""
+    CLAMPS: ClassVar[bool] = True
+    """Tells whether records outside of the cells are read in the end cells; else they are left out."""
 
     question: Any
     evidence: tuple[Evidence, ...]
@@ -178,16 +192,18 @@ class CountedNumbers(Covered):
         return self.evidence
 
     @cached_property
-    def _tables(self) -> list[SimulatedCounts]:
+    def _tables(self) -> list[CellsRead]:
         """The tables of the question, each with streams of simulation of its own, and as many draws of all."""
-        shapes = zip(self._counted, self.question.shapes(), strict=False)
-        found = [each.unbiased.reshape(shape) for each, shape in shapes]
+        shapes = self.question.shapes()
+        slots = zip(self._counted, slots_of(self.question), strict=False)
+        found = [each.unbiased.reshape(shape) for each, shape in slots]
         size = max(each.size for each in found)
         draws = max(400, min(MOST_DRAWS, draws_for(size), VALUES // size))
-        return [
+        simulated = [
             SimulatedCounts(counts, each, self.privacy, self.notes, place=PLACE + 2 * number, draws=draws)
             for number, (counts, each) in enumerate(zip(found, self._counted, strict=True))
         ]
+        return [CellsRead(each, shape, self.CLAMPS) for each, shape in zip(simulated, shapes, strict=False)]
 
     @property
     def _unbiased(self) -> Tables:
@@ -224,7 +240,7 @@ class CountedNumbers(Covered):
 
         question = question_from_json(opened.question["asked"])
         evidence = opened.turns
-        if [each.sums.rows * each.sums.cells for each in evidence] != [prod(shape) for shape in question.shapes()]:
+        if [each.sums.rows * each.sums.cells for each in evidence] != [prod(shape) for shape in slots_of(question)]:
             raise Refused("curve.evidence.releases", "counts of each cell of the question's tables are needed")
         return cls(question, evidence, opened.privacy)
 

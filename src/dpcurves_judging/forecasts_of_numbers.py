@@ -15,13 +15,22 @@ from dpcurves.arguments import Refused, number, several
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import Cells, Needs, Prefixes, Setting
 from dpcurves.curves.by_category import by_words
+from dpcurves.curves.outside import count_outside
 from dpcurves.curves.question import By, axes_of, keys_of
 from dpcurves.curves.result import Drawing
 from dpcurves.data import Axis, Grid
 from dpcurves.data.axis import Predictor
 from dpcurves.data.grid import middles_of, require_clamped
 
-from .counted_numbers import CountedNumbers, Statistic, Tables, one_table, ratio, require_few, tables_in_turn
+from .counted_numbers import (
+    CountedNumbers,
+    Statistic,
+    Tables,
+    one_table,
+    ratio,
+    require_few,
+    tables_in_turn,
+)
 
 MOST_QUANTILES = 50
 
@@ -108,6 +117,10 @@ class QuantileForecastsQuestion:
         """Cells of each column of errors."""
         return ((self.grid.cells,),) * len(self.errors)
 
+    def grids(self) -> tuple[int, ...]:
+        """How many of the last axes of each table are on grids, whose values outside are counted apart."""
+        return (1,) * len(self.errors)
+
     def statistics(self) -> Mapping[str, Statistic]:
         """Shares below, coverage of central intervals, and losses."""
         at, middles = list(enumerate(self.quantiles)), middles_of(self.grid)
@@ -124,7 +137,9 @@ class QuantileForecastsQuestion:
 
     def steps(self, setting: Setting) -> Needs[QuantileForecasts]:
         """Ask for one row of counts after the other."""
-        return tables_in_turn(QuantileForecasts, self, [Prefixes((Axis(each, self.grid),)) for each in self.errors])
+        return tables_in_turn(
+            QuantileForecasts, self, [Prefixes((Axis(each, count_outside(self.grid)),)) for each in self.errors]
+        )
 
     def __str__(self) -> str:
         return f"{len(self.quantiles)} forecast quantiles"
@@ -206,6 +221,10 @@ class PredictedObservedQuestion:
         """Bins of predictions, and cells of outcomes."""
         return ((self.grid.cells, self.observed_grid.cells),)
 
+    def grids(self) -> tuple[int, ...]:
+        """How many of the last axes of each table are on grids, whose values outside are counted apart."""
+        return (2,)
+
     def statistics(self) -> Mapping[str, Statistic]:
         """Means of bins, and errors."""
         values, predicted = middles_of(self.observed_grid), middles_of(self.grid)
@@ -228,8 +247,8 @@ class PredictedObservedQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table."""
-        axes = Axis(self.predicted, self.grid), Axis(self.observed, self.observed_grid)
-        return one_table(PredictedObserved, self, Cells(axes_of(self.by, *axes)), self.grid.cells)
+        axes = Axis(self.predicted, count_outside(self.grid)), Axis(self.observed, count_outside(self.observed_grid))
+        return one_table(PredictedObserved, self, Cells(axes_of(self.by, *axes)), self.grid.cells + 2)
 
     def __str__(self) -> str:
         return f"{self.observed} against {self.predicted}{by_words(self.by)}"

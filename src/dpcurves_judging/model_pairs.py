@@ -16,6 +16,7 @@ from dpcurves.conversation import ALL, Cells, Needs, Setting, needed
 from dpcurves.conversation.workload import Counted
 from dpcurves.curves.by_category import by_words, parted, rows_of
 from dpcurves.curves.class_table import Reading, left_open
+from dpcurves.curves.outside import count_outside
 from dpcurves.curves.question import By, axes_of, keys_of, labels, statement_of
 from dpcurves.curves.scores import Scores
 from dpcurves.data import Axis, Grid, Values
@@ -24,7 +25,7 @@ from dpcurves.data.grid import middles_of, require_clamped
 from dpcurves.inference.moments import Measured
 from dpcurves.summaries.two_classes import average_precision, brier_score
 
-from .counted_numbers import CountedNumbers, Statistic, Tables, area, ratio, require_few
+from .counted_numbers import CountedNumbers, Statistic, Tables, area, ratio, require_few, slots_of
 
 UNIT = Grid(0, 1, cells=100)
 LEAST_CELLS, MOST_CELLS = 4, 128
@@ -48,6 +49,7 @@ class ModelPair(CountedNumbers):
     TITLE = "Two models: {question.first} less {question.second}"
     IN_SHORT = "AUC difference {difference:.3f}"
     LABEL = "number, or first less second"
+    CLAMPS = False
 
     @property
     def difference(self) -> float:
@@ -82,7 +84,8 @@ class ModelPairQuestion:
         label: The column of true labels.
         first: The column of the first model's scores, or a `Scorecard` or `Trees`; high scores are positive.
         second: That of the second model.
-        grid: Public cells of the scores of the first; scores outside count in the end cells.
+        grid: Public cells of the scores of the first. Records with a score outside are left out, and a note says how
+            many these are.
         second_grid: Those of the second; None: the same.
         cells: How many cells each score is joined to; None: as the forecast says. Declared values stay apart.
         releases: 1: both scores together, which two servers and people at home need; 2: one after the other; None: as
@@ -144,6 +147,10 @@ class ModelPairQuestion:
         first, second = (each.cells for each in self._joined())
         return ((2, first, second),) if self.releases != 2 else ((2, first), (2, second))
 
+    def grids(self) -> tuple[int, ...]:
+        """How many of the last axes of each table are on grids, whose values outside are counted apart."""
+        return (2,) if self.releases != 2 else (1, 1)
+
     def statistics(self) -> Mapping[str, Statistic]:
         """Numbers of each model, and differences."""
         found, grids = dict[str, Statistic](), self._joined()
@@ -165,7 +172,10 @@ class ModelPairQuestion:
         """Ask for one table of both scores, or for one after the other."""
         asked = forecast_way(self, setting)
         require_few(asked.shapes(), "grid")
-        scores = [Axis(column, grid) for column, grid in zip((self.first, self.second), asked._joined(), strict=True)]
+        scores = [
+            Axis(column, count_outside(grid))
+            for column, grid in zip((self.first, self.second), asked._joined(), strict=True)
+        ]
         classes, counted = labels(self.label, self.pos_label, self.neg_label), list[Counted]()
         for axes in [[each] for each in scores] if asked.releases == 2 else [scores]:
             share = ALL / (asked.releases or 1)
@@ -175,7 +185,7 @@ class ModelPairQuestion:
             privacy = privacy.noted(f"scores are rounded to {asked.cells} cells, and intervals are of such scores")
         rows: Any = [each.counts for each in counted]
         if self.by is not None:
-            sizes = (prod(shape[:-1]) for shape in asked.shapes())
+            sizes = (prod(shape[:-1]) for shape in slots_of(asked))
             rows = [rows_of(each, size) for each, size in zip(rows, sizes, strict=True)]
         parts = [tuple(rows)] if self.by is None else zip(*rows, strict=True)
         return parted(self.by, (ModelPair(asked, each, privacy) for each in parts))

@@ -237,6 +237,10 @@ class PairwiseScorerQuestion:
         many = len(self.features)
         return ((*rows, SCORES.cells), *[rows] * (1 + many + many * (many + 1) // 2))
 
+    def grids(self) -> tuple[int, ...]:
+        """No grid has slots of its own for values outside: scores are standardised, and those far out are clamped."""
+        return (0,) * len(self.shapes())
+
     def statistics(self) -> Mapping[str, Statistic]:
         """The area under the ROC curve of pairs in one fold."""
         return {"auc": Statistic(_held_out_area, aim=0.5)}

@@ -14,12 +14,22 @@ from dpcurves.arguments import Refused, require_kind, several
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import Cells, Needs, Prefixes, Setting
 from dpcurves.curves.by_category import by_words
+from dpcurves.curves.outside import count_outside
 from dpcurves.curves.question import CATEGORIES, By, axes_of, keys_of
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.data.grid import require_clamped
 from dpcurves.display.groups import draw_curves
 
-from .counted_numbers import CountedNumbers, Statistic, Tables, area, one_table, ratio, require_few, tables_in_turn
+from .counted_numbers import (
+    CountedNumbers,
+    Statistic,
+    Tables,
+    area,
+    one_table,
+    ratio,
+    require_few,
+    tables_in_turn,
+)
 
 TWENTIETHS, TENTHS = Grid(0, 1, cells=20), Grid(0, 1, cells=10)
 MOST_CLASSES = 30
@@ -128,6 +138,10 @@ class SeveralClassesQuestion:
         cells = 1 if self.confidence is None else self.groups.cells
         return of_scores if self.predicted is None else (*of_scores, (many, many, cells))
 
+    def grids(self) -> tuple[int, ...]:
+        """How many of the last axes of each table are on grids, whose values outside are counted apart."""
+        return (*(1 for _ in self.scores), *(() if self.predicted is None else (int(self.confidence is not None),)))
+
     def statistics(self) -> Mapping[str, Statistic]:
         """Areas, and what is read of predictions."""
         many = self.label.slots
@@ -151,10 +165,14 @@ class SeveralClassesQuestion:
 
     def steps(self, setting: Setting) -> Needs[SeveralClasses]:
         """Ask for one table after the other."""
-        tables: list[Prefixes | Cells] = [Prefixes((self.label, Axis(score, self.grid))) for score in self.scores]
+        tables: list[Prefixes | Cells] = [
+            Prefixes((self.label, Axis(score, count_outside(self.grid)))) for score in self.scores
+        ]
         if self.predicted is not None:
             axes = (self.label, Categories(self.predicted, self.label.values))
-            tables.append(Cells(axes if self.confidence is None else (*axes, Axis(self.confidence, self.groups))))
+            tables.append(
+                Cells(axes if self.confidence is None else (*axes, Axis(self.confidence, count_outside(self.groups))))
+            )
         return tables_in_turn(SeveralClasses, self, tables)
 
     def __str__(self) -> str:
@@ -254,6 +272,10 @@ class OrderedClassesQuestion:
         """Classes, and cells of scores."""
         return ((3, self.grid.cells),)
 
+    def grids(self) -> tuple[int, ...]:
+        """How many of the last axes of each table are on grids, whose values outside are counted apart."""
+        return (1,)
+
     def statistics(self) -> Mapping[str, Statistic]:
         """The volume, and areas of neighbouring classes."""
         low, middle, high = self.label.values
@@ -265,7 +287,9 @@ class OrderedClassesQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table."""
-        return one_table(OrderedClasses, self, Prefixes(axes_of(self.by, self.label, Axis(self.score, self.grid))), 3)
+        return one_table(
+            OrderedClasses, self, Prefixes(axes_of(self.by, self.label, Axis(self.score, count_outside(self.grid)))), 3
+        )
 
     def __str__(self) -> str:
         return f"order of {self.label.column} by {self.score}{by_words(self.by)}"

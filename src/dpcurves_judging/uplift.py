@@ -13,6 +13,7 @@ from dpcurves.arguments import Refused, chance, shown
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import Needs, Prefixes, Setting
 from dpcurves.curves.by_category import by_words
+from dpcurves.curves.outside import count_outside
 from dpcurves.curves.question import By, axes_of, keys_of, labels, require_independent
 from dpcurves.curves.result import scopes
 from dpcurves.data import Axis, Grid
@@ -166,6 +167,10 @@ class UpliftQuestion:
         """Treatments, outcomes, and cells of scores."""
         return ((2, 2, self.grid.cells),)
 
+    def grids(self) -> tuple[int, ...]:
+        """How many of the last axes of each table are on grids, whose values outside are counted apart."""
+        return (1,)
+
     def statistics(self) -> Mapping[str, Statistic]:
         """Areas, and the effect of the treatment."""
         return {
@@ -178,7 +183,7 @@ class UpliftQuestion:
         """Ask for one table."""
         treatment = labels(self.treatment, self.treated, self.untreated, ("untreated", "treated"))
         outcome = labels(self.outcome, self.good, self.bad, ("bad", "good"))
-        axes = axes_of(self.by, treatment, outcome, Axis(self.score, self.grid))
+        axes = axes_of(self.by, treatment, outcome, Axis(self.score, count_outside(self.grid)))
         return one_table(Uplift, self, Prefixes(axes), 4)
 
     def __str__(self) -> str:

@@ -15,6 +15,7 @@ from dpcurves.arguments import Refused, chance, require_kind
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Setting, needed
 from dpcurves.curves.by_category import axis_label, in_words, parted, rows_of
+from dpcurves.curves.outside import as_times
 from dpcurves.curves.question import By, axes_of, declared_values, read_cells, statement_of
 from dpcurves.curves.result import Covered, Drawing, notes_on_dependence
 from dpcurves.data import Axis, Categories, Grid, Outside
@@ -306,7 +307,7 @@ class CompetingRisksQuestion:
         """Ask for one table: counts of censored records and of events of each cause in each cell."""
         axis, rows = Axis(self.time, self.grid.with_outside(Outside.APART)), 1 + len(self.causes)
         found = yield from needed(Prefixes(axes_of(self.by, self._labels(), axis)), ALL)
-        parts, privacy = rows_of(found.counts), statement_of(found.releases)
+        parts, privacy = rows_of(found.counts), statement_of(found.releases, least=as_times(self.time))
         label = axis_label(self.time, self.measured_in)
         groups = [tuple(parts[first : first + rows]) for first in range(0, len(parts), rows)]
         return parted(

@@ -16,6 +16,7 @@ from dpcurves.arguments import Refused, chance, require_kind
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Release, Setting, needed
 from dpcurves.curves.by_category import axis_label, in_words, parted, rows_of
+from dpcurves.curves.outside import as_times
 from dpcurves.curves.question import (
     By,
     axes_of,
@@ -412,7 +413,7 @@ class SurvivalQuestion:
         """Ask for it with this share of the loss; releases `before` stand in the privacy statement too."""
         axis = along(self.time, self.grid.with_outside(Outside.APART))
         found = yield from needed(Prefixes(axes_of(self.by, event_of(self), axis)), share)
-        rows, privacy = rows_of(found.counts), statement_of((*before, *found.releases))
+        rows, privacy = rows_of(found.counts), statement_of((*before, *found.releases), least=as_times(self.time))
         label = axis_label(self.time, self.measured_in)
         curves = [Survival.read(pair, axis.grid, label, privacy) for pair in zip(rows[::2], rows[1::2], strict=True)]
         return parted(self.by, curves)

@@ -15,7 +15,8 @@ from dpcurves.arguments import Refused, WrongKind, chance, require_kind
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Setting, needed
 from dpcurves.curves.by_category import parted, rows_of
-from dpcurves.curves.pair_mean import SimulatedCounts, ends_about
+from dpcurves.curves.outside import as_times, count_outside
+from dpcurves.curves.pair_mean import CellsRead, SimulatedCounts, ends_about
 from dpcurves.curves.question import (
     By,
     axes_of,
@@ -229,9 +230,11 @@ class SurvivalModel(Covered):
         return (False,) if self.times.values is not None else (False, True)
 
     @cached_property
-    def _counts(self) -> SimulatedCounts:
-        counts = self.evidence.unbiased.reshape(2, self.times.cells + 2, self.scores.cells)
-        return SimulatedCounts(counts, self.evidence, self.privacy, self.notes, apart=2)
+    def _counts(self) -> CellsRead:
+        rows, cells = (2, self.times.cells + 2), self.scores.cells
+        counts = self.evidence.unbiased.reshape(*rows, cells + 2)
+        simulated = SimulatedCounts(counts, self.evidence, self.privacy, self.notes, apart=2)
+        return CellsRead(simulated, (*rows, cells), clamps=True)
 
     @cached_property
     def _in_scores(self) -> FloatArray:
@@ -276,7 +279,7 @@ class SurvivalModel(Covered):
         (evidence,), question = opened.turns, opened.question
         times, watched = read_cells(question, question["edges"], Outside.APART), question["watched"]
         scores = grid_from_json(question["scores"])
-        if (evidence.sums.rows, evidence.sums.cells) != (2 * (times.cells + 2), scores.cells):
+        if (evidence.sums.rows, evidence.sums.cells) != (2 * (times.cells + 2), scores.cells + 2):
             raise Refused("curve.evidence.releases", "counts by event, time and score are needed")
         shares = None if watched is None else tuple(map(float, watched))
         return cls(times, scores, question["groups"], shares, opened.privacy, evidence)
@@ -360,9 +363,9 @@ class SurvivalModelQuestion:
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts by event, cell of time and cell of score."""
         times, scores = self.times.with_outside(Outside.APART), self.scores.with_outside(Outside.CLAMPED)
-        axes = axes_of(self.by, event_of(self), Axis(self.time, times), Axis(self.score, scores))
+        axes = axes_of(self.by, event_of(self), Axis(self.time, times), Axis(self.score, count_outside(scores)))
         found = yield from needed(Prefixes(axes), ALL)
-        privacy = statement_of(found.releases, self.model)
+        privacy = statement_of(found.releases, self.model, as_times(self.time))
         parts = rows_of(found.counts, 2 * times.slots) if self.by is not None else [found.counts]
         facts = times, scores, self.groups, self.watched, privacy.noted(*notes_on_dependence(privacy))
         return parted(self.by, [SurvivalModel(*facts, each) for each in parts])

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import inf, sqrt
 from typing import Any, ClassVar, NamedTuple, Unpack, cast
 
 import numpy as np
@@ -13,8 +14,20 @@ import numpy as np
 from dpcurves import display
 from dpcurves.arguments import Refused, chance, require_kind
 from dpcurves.arrays import FloatArray
-from dpcurves.conversation import ALL, Cells, Evidence, Needs, Prefixes, PrivacyStatement, Range, Setting, needed
+from dpcurves.conversation import (
+    ALL,
+    Cells,
+    Counted,
+    Evidence,
+    Needs,
+    Prefixes,
+    PrivacyStatement,
+    Range,
+    Setting,
+    needed,
+)
 from dpcurves.curves.by_category import axis_label, in_words, parted, rows_of
+from dpcurves.curves.outside import Side, as_times, note_on_order
 from dpcurves.curves.question import (
     By,
     axes_of,
@@ -191,7 +204,7 @@ class WeightedSurvivalQuestion:
         release, told, starts = yield from asked_of_weights((event_of(self), axis), weights, setting)
         squares, pair = Squares(weights, Evidence.of(told), starts), tuple(rows_of(Evidence.of(release)))
         caps = float(Evidence.of(release).unbiased.sum()) / Weights.STEPS
-        privacy = statement_of([release, told]).noted(note_of(squares, caps))
+        privacy = statement_of([release, told], least=as_times(self.time)).noted(note_of(squares, caps))
         return WeightedSurvival(axis_label(self.time, self.measured_in), privacy, pair, axis.grid, squares)._noted()
 
     def __str__(self) -> str:
@@ -211,6 +224,33 @@ def leaving_of(censored: FloatArray, events: FloatArray, entered: FloatArray) ->
     gone = (events + censored)[..., :-1]
     present = np.cumsum(entered[..., :-1], axis=-1)[..., 1:] - np.cumsum(gone, axis=-1)[..., :-1]
     return Leaving(AtRisk(events[..., 1:-1], present), censored[..., 1:-1], entered[..., 1:-1])
+
+
+LEFT_FIRST = (
+    "or more leave before they enter: they count as fewer than none at risk in between; is the time of exit counted "
+    "from the same day as that of entry, and in the same unit?"
+)
+
+
+def notes_on_entries(part: tuple[Evidence, ...]) -> tuple[str, ...]:
+    """Return a note if more records have left before some edge than have entered, by more than noise may have made.
+
+    Who left before an edge and entered after it left before entering, so the largest excess is a lower bound on these.
+
+    Args:
+        part: Counts of the censored, of events and of entries, each of one row of slots.
+    """
+    prefixes, variance = np.zeros(0), np.zeros(0)
+    for evidence, sign in zip(part, (1, 1, -1), strict=True):
+        own = sign * np.cumsum(evidence.unbiased[0])
+        own_variance = evidence.sums.prefix_variances(evidence.total is not None)[0, 1:]
+        prefixes = own if not len(prefixes) else prefixes + own
+        variance = own_variance if not len(variance) else variance + own_variance
+    inner = slice(0, len(prefixes) - 1)  # before all edges but the last slot, which holds times above the grid
+    deviation = np.sqrt(variance[inner])
+    edge = int(np.argmax(prefixes[inner] / np.maximum(deviation, 1e-9)))
+    entered = float(part[-1].unbiased.sum())
+    return note_on_order(float(prefixes[inner][edge]), entered, float(deviation[edge]), LEFT_FIRST)
 
 
 class DelayedEntry(Survival):
@@ -295,8 +335,12 @@ class DelayedEntryQuestion:
         left = yield from needed(Prefixes(axes_of(self.by, event_of(self), Axis(self.time, grid))), 1 - ENTRIES)
         came = yield from needed(Prefixes(axes_of(self.by, Axis(self.entry, grid))), ENTRIES)
         exits, entries = rows_of(left.counts), rows_of(came.counts)
-        privacy, label = statement_of((*left.releases, *came.releases)), axis_label(self.time, self.measured_in)
+        usual = {**as_times(self.time), **as_times(self.entry, *Side)}
+        privacy = statement_of((*left.releases, *came.releases), least=usual)
+        label = axis_label(self.time, self.measured_in)
         parts: list[tuple[Evidence, ...]] = list(zip(exits[::2], exits[1::2], entries, strict=True))
+        if left.is_paid:
+            privacy = privacy.noted(*(note for part in parts for note in notes_on_entries(part)))
         return parted(self.by, [DelayedEntry.read(each, grid, label, privacy) for each in parts])
 
     def __str__(self) -> str:
@@ -613,6 +657,29 @@ class IntervalCensored(Covered):
         return [(f"share without an event before {self.x[-1]:g}", numeral(float(self.y[-1])))]
 
 
+SWAPPED = (
+    "have a first time with the event before the last time without it: no survival curve fits them; were both columns "
+    "swapped?"
+)
+
+
+def notes_on_swapped(found: Counted, slots: int) -> tuple[str, ...]:
+    """Return a note if more records were seen with the event before than noise may have made: they fit no curve.
+
+    Args:
+        found: Counts of pairs of slots, of all categories together: the last time without the event, and the first
+            time with it.
+        slots: How many slots there are along each.
+    """
+    noise = found.counts.sums.noise_of_cells
+    if not found.is_paid or noise is None:
+        return ()
+    table = found.counts.unbiased.reshape(-1, slots, slots)
+    swapped = np.tril(np.ones((slots, slots), dtype=bool), -1)
+    deviation = sqrt(noise.variance * len(table) * int(swapped.sum()))
+    return note_on_order(float(table[:, swapped].sum()), float(table.sum()), deviation, SWAPPED)
+
+
 @dataclass(frozen=True, slots=True)
 class IntervalCensoredQuestion:
     """Time until an event that is only known to lie between two examinations. One turn.
@@ -659,7 +726,9 @@ class IntervalCensoredQuestion:
         grid = self.grid.with_outside(Outside.APART)
         axes = axes_of(self.by, Axis(self.last, grid), Axis(self.first, grid))
         found = yield from needed(Cells(axes), ALL)
-        privacy, label = statement_of(found.releases), axis_label(self.first, self.measured_in)
+        never_seen = {(self.last, Side.BELOW): inf, (self.first, Side.ABOVE): inf}
+        privacy = statement_of(found.releases, least={**as_times(self.last), **never_seen})
+        privacy, label = privacy.noted(*notes_on_swapped(found, grid.slots)), axis_label(self.first, self.measured_in)
         parts = rows_of(found.counts, grid.slots) if self.by is not None else [found.counts]
         return parted(self.by, [IntervalCensored.read(each, grid, label, privacy) for each in parts])
 

@@ -127,7 +127,9 @@ def test_predictions_outside_are_in_no_bin_and_tied_ones_have_one() -> None:
     found = answer(QUESTION, {"y": [1.0] * 40, "s": [np.inf] * 30 + [-0.5] * 10}, HUGE, both(40)[0], seed=1)
     assert found.count == pytest.approx(0)
     assert found.groups.outside == pytest.approx((10, 30))
-    assert "about 100.0% of the scores lie outside of 0 to 1 (10 below, 30 above, " in "; ".join(found.notes)
+    assert "about 100% of the records have a value of 's' outside of 0 to 1 (25% below, 75% above)" in "; ".join(
+        found.notes
+    )
     tied = answer(QUESTION, {"y": [1.0, 0.0] * 20, "s": [0.3] * 40}, HUGE, both(40)[0], seed=1)
     where = int(np.searchsorted(tied.edges, 0.3, side="right")) - 1
     assert tied.residual[where] == pytest.approx(0.2, abs=1e-8)

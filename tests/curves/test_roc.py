@@ -264,8 +264,8 @@ def test_scores_outside_are_counted_apart_and_told(adjacency: AddRemove | Replac
     for seed in range(20):
         roc = answer(RocQuestion("y", "s"), {"y": LABELS, "s": LOGITS}, PrivacyLoss.pure(2), adjacency, seed)
         (note,) = roc.notes
-        assert "of the scores lie outside [0, 1]" in note
-        assert "grid=" in note
+        assert "have a value of 's' outside of 0 to 1" in note
+        assert "logistic:-8:8:N for log-odds (--grid)" in note
         assert abs(float(note.split("%")[0].split()[-1]) / 100 - outside) < 0.1
         assert ROC.from_json(roc.to_json()).notes == roc.notes
 

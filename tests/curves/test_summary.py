@@ -15,13 +15,15 @@ from tally import Share
 import dpcurves as dp
 from dpcurves.conversation import Release, Step
 from dpcurves.curves import ByCategory, Question, Summary, SummaryByCategory, SummaryQuestion
-from dpcurves.curves.summary import CountQuestion, VarianceQuestion
+from dpcurves.curves.summary import WATCHED, CountQuestion, VarianceQuestion
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, Unit
 from dpcurves.session import converse
 from dpcurves.trust import Central, conversation
 
 HUGE, ONE = PrivacyLoss.pure(10**8), PrivacyLoss.pure(1)
 QUESTION = SummaryQuestion("x", 0, 60, measured_in="min")
+BEYOND = float(WATCHED)
+REST = 1 - BEYOND
 X = np.random.default_rng(2).gamma(2, 12, 900)
 CLAMPED = np.clip(X, 0, 60)
 STEP = 60 / 2**18
@@ -40,10 +42,10 @@ def test_at_a_huge_epsilon_all_is_that_of_numpy_of_clamped_values() -> None:
 
 def test_one_release_gives_all_four_and_what_is_not_asked_is_not_paid() -> None:
     plans = dp.rehearse(QUESTION, ONE, AddRemove(EACH_RECORD))
-    assert [type(plan.query).__name__ for plan in plans] == ["CountQuery", "SumQuery", "SquareQuery"]
-    assert [float(plan.loss.epsilon or 0) for plan in plans] == [0.25, 0.5, 0.25]
+    assert [type(plan.query).__name__ for plan in plans] == ["CountQuery", "CountQuery", "SumQuery", "SquareQuery"]
+    assert [float(plan.loss.epsilon or 0) for plan in plans] == [BEYOND, *(REST * share for share in (0.25, 0.5, 0.25))]
     two = dp.rehearse(SummaryQuestion("x", 0, 60, moments=1), ONE, AddRemove(EACH_RECORD))
-    assert [type(plan.query).__name__ for plan in two] == ["CountQuery", "SumQuery"]
+    assert [type(plan.query).__name__ for plan in two] == ["CountQuery", "CountQuery", "SumQuery"]
     found = answer(SummaryQuestion("x", 0, 60, moments=1), {"x": X}, ONE, both(900)[0], seed=1)
     assert isnan(found.variance)
     assert "variance" not in found.to_json().partition("evidence")[0]
@@ -109,7 +111,7 @@ def test_it_is_written_read_and_shown() -> None:
     again = Summary.from_json(found.to_json())
     assert (again.intervals(0.9) == found.intervals(0.9)).all()
     assert list(found.to_frame(level=0.9).columns) == ["statistic", "value", "lower", "upper"]
-    assert repr(found).startswith("Summary(x (min), count 9")
+    assert repr(found).startswith("Summary(x (min), count ")
     assert "Summary of x (min)" in found._repr_html_()
 
 
@@ -143,8 +145,8 @@ def test_a_count_alone_has_the_whole_loss_and_a_sum_divides_it_by_its_bounds() -
     assert shares(dp.CountQuestion("x"), zcdp) == [1]
     # Variances of the sum: middle**2 / share + half**2 / (1 - share), least at middle / (middle + half).
     bounds = {(0, 60): [0.5, 0.5], (-30, 30): [0.1, 0.9], (900, 1000): [0.9, 0.1], (0, 1): [0.5, 0.5]}
-    assert {ends: shares(dp.SumQuestion("x", *ends), zcdp) for ends in bounds} == bounds
-    assert shares(dp.SumQuestion("x", 20, 60), zcdp) == pytest.approx([0.65, 0.35])
+    for ends, wanted in {**bounds, (20, 60): [0.65, 0.35]}.items():
+        assert shares(dp.SumQuestion("x", *ends), zcdp) == pytest.approx([BEYOND, *(REST * share for share in wanted)])
 
 
 def test_the_number_that_was_asked_for_has_its_interval_its_picture_and_its_form_in_json() -> None:
@@ -249,7 +251,7 @@ def test_the_variance_of_a_population_is_held_where_cells_tell_how_squares_scatt
 
 def test_cells_are_counted_of_many_records_alone_and_all_that_counts_left_is_spent() -> None:
     question = dp.VarianceQuestion("x", 0, 60)
-    for units, turns in ((3000, 3), (30_000, 4)):
+    for units, turns in ((3000, 4), (30_000, 5)):  # one of them tells what lies beyond the bounds
         plans = dp.rehearse(question, ONE, both(units)[1])
         assert len(plans) == turns
         assert sum(plan.loss.epsilon or 0 for plan in plans) == 1
@@ -293,4 +295,4 @@ def test_turns_of_a_variance_share_all_of_its_loss_whatever_is_counted(loss: Pri
         assert sum(step.share for step in asked) == 1
         assert len({step.query.paid_as for step in asked}) == len(asked)
         numbers.add(len(asked))
-    assert numbers == {3, 4}
+    assert numbers == {4, 5}

@@ -121,7 +121,7 @@ def test_one_column_needs_no_delimiter(tmp_path: Path) -> None:
     assert read(source_of_csv(CsvFile(path)))[0] == [[b"1"], [None], [b"2"], [None], [b"3"]]
 
 
-@pytest.mark.parametrize("header", [b"\n", b"\xff\xfex\0,\0y\0\n", b'"x,y\n', b"x" * 2**20 + b",y\n"])
+@pytest.mark.parametrize("header", [b"\n", b"x\0,\0y\0\n", b'"x,y\n', b"x" * 2**20 + b",y\n"])
 def test_a_first_line_that_names_no_columns_is_refused(header: bytes, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^data: the first line of 'records.csv' must be a header") as caught:
         open_records(written(tmp_path, b"1,2\n", header=header), unit=EACH_RECORD, key=KEY)

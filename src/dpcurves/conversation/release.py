@@ -176,6 +176,7 @@ class Plan:
         error: Standard deviation of one reading of the query (a cell or a prefix, averaged over the grid), before
             post-processing: in records, for sums in the steps of the sum. For comparisons with a threshold, that of the
             noise of one; 0 for other choices.
+        reasons: Noise of each count of records that are missing for one reason; None: these are not counted.
     """
 
     query: Query
@@ -184,6 +185,7 @@ class Plan:
     made_by: str
     law: Law
     error: float
+    reasons: Noise | None = field(default=None, repr=False)
     _made: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
@@ -231,6 +233,8 @@ class Release:
         notes: Public facts on how it was answered that every curve from it has to say.
         before: Plans of turns that chose how this was asked, if there were any: their losses are parts of the
             question's.
+        reasons: Noisy counts of missing records by reason, in the order of `MissingReason`; none where these are not
+            counted.
     """
 
     plan: Plan
@@ -239,6 +243,7 @@ class Release:
     seeded: bool
     notes: tuple[str, ...] = ()
     before: tuple[Plan, ...] = ()
+    reasons: tuple[int, ...] = ()
 
     @classmethod
     def rehearsed(cls, plan: Plan) -> Release:
@@ -252,7 +257,7 @@ class Release:
         if stored["plan"] != plan.fingerprint and stored["plan"] != plan.former_fingerprint:
             said = f"{allotment.request!r} was answered under another plan; ask under a new request"
             raise AnsweredOtherwise("request", said)
-        return cls(plan, tuple(stored["values"]), allotment, stored["seeded"])
+        return cls(plan, tuple(stored["values"]), allotment, stored["seeded"], reasons=tuple(stored.get("reasons", ())))
 
     def __post_init__(self) -> None:
         if self.plan.law.size not in (None, len(self.values)):
@@ -260,7 +265,8 @@ class Release:
 
     def to_json(self) -> str:
         """Integers, and a fingerprint of the plan: all else can be made again from public facts."""
-        return json.dumps({"plan": self.plan.fingerprint, "values": self.values, "seeded": self.seeded})
+        told = {"reasons": self.reasons} if self.reasons else {}
+        return json.dumps({"plan": self.plan.fingerprint, "values": self.values, "seeded": self.seeded, **told})
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,8 +68,7 @@ class Calibration(CoveredGroups):
     @classmethod
     def read(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> Calibration:
         """From released groups."""
-        released, privacy = groups.released, privacy.noted(*groups.notes)
-        count = np.maximum(released.count, 0.0)
+        count = np.maximum(groups.released.count, 0.0)
         curve = cls(groups.likely_means, _shares(groups), count, groups.grid.edges, privacy, groups)
         if float(count.max()) > MANY * groups.noise_of_a_count:
             return curve
@@ -200,7 +199,7 @@ class HosmerLemeshow(CoveredGroups):
     ) -> HosmerLemeshow:
         """From released groups."""
         released = groups.released
-        privacy = privacy.noted(*groups.notes, *notes_on_dependence(privacy), *_drowned(groups))
+        privacy = privacy.noted(*notes_on_dependence(privacy), *_drowned(groups))
         chance, noise = public_generator(generator), groups.noise_of_surplus
         p_value = simulated_p_value(released, groups.deviations(chance), noise, chance)
         statistic = float(hosmer_lemeshow(released, noise))

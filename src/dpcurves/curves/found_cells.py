@@ -28,6 +28,7 @@ from ..strategies.found_range import CLOSE, DECADES, TENTHS, Looks
 from ..strategies.row_bounds import expected_error
 from .by_category import axis_label, in_rows, in_words
 from .histogram import Histogram, HistogramQuestion
+from .outside import as_usual
 from .question import By, axes_of, keys_of, statement_of
 from .summary import LARGEST_BOUND, MeanQuestion, SummaryQuestion, SumQuestion, VarianceQuestion
 from .unbounded import LOOKED, NOTHING, note_on_looks
@@ -326,7 +327,7 @@ class UnboundedHistogramQuestion:
         seen = Seen.by(looked, setting)
         grid, label = even_cells(seen, self.cells), axis_label(self.column, self.measured_in)
         counted = yield from needed(Cells(axes_of(self.by, TypedAxis(self.column, grid))), ALL - LOOKED)
-        privacy = statement_of((*looked.releases, *counted.releases))
+        privacy = statement_of((*looked.releases, *counted.releases), least=as_usual(self.column))
         if looked.is_paid:
             privacy = privacy.noted(_note_on_cells(seen, grid, counted.counts.unbiased))
         return in_rows(self.by, counted.counts, lambda row: Histogram.read(row, grid, label, privacy))

@@ -21,8 +21,9 @@ from ..inference import PILOT, means_at_once, outermost, public_generator, scale
 from ..inference.moments import KNOWN, known_counts, possible, whole_ends
 from ..inference.simulation import draws_for, sampling_errors, sampling_generator
 from .by_category import axis_label, in_rows, in_words
+from .outside import as_usual, note_on_order
 from .question import By, axes_of, read_cells, require_independent, statement_of, written_cells
-from .result import Covered, Drawing, Released, notes_on_end_cells
+from .result import Covered, Drawing, Released, notes_on_crowded_ends, notes_on_end_cells
 
 Places = NDArray[np.int64] | None
 """Numbers of edges between which counts are summed; None: each cell by itself."""
@@ -296,6 +297,35 @@ def require_estimator(estimator: object) -> None:
         )
 
 
+PLANE_NOISE = 2.0
+"""Times the noise of a count at the whole loss, as which the noise of an estimated count is taken: pilot queries take a
+part of the loss."""
+
+
+def notes_on_plane(estimated: EstimatedTable, axes: tuple[Axis, Axis], setting: Setting) -> tuple[str, ...]:
+    """Return notes on crowded end cells of each column, and on records outside of a plane that counts them apart.
+
+    Args:
+        estimated: The estimated counts; of a rehearsal nothing is said.
+        axes: The columns and their cells.
+        setting: Public facts: the loss and the relation, which tell the noise.
+    """
+    if any(release.allotment is None for release in estimated.releases):
+        return ()
+    noise, notes = PLANE_NOISE * sqrt(setting.noise().variance), list[str]()
+    for along, axis in enumerate(axes):
+        counts = estimated.cells.sum(axis=1 - along)
+        deviation = noise * sqrt(estimated.cells.size / len(counts))
+        below = np.concatenate([[0.0], np.cumsum(counts)])
+        ends = notes_on_crowded_ends(axis.grid, np.arange(axis.grid.cells + 1), below, (deviation, deviation))
+        notes += [f"{axis.column}: {note}" for note in ends]
+    within = float(estimated.cells.sum())
+    return (*notes, *note_on_order(estimated.outside, within + estimated.outside, noise, OUTSIDE_OF_PLANE))
+
+
+OUTSIDE_OF_PLANE = "have a value outside of the cells of the plane: check the units, or name grids that hold them"
+
+
 @dataclass(frozen=True, slots=True)
 class Histogram2DQuestion:
     """Counts of records in each cell of a plane of two columns.
@@ -336,7 +366,8 @@ class Histogram2DQuestion:
         """Estimates of all cells."""
         axes = Axis(self.x, self.x_grid), Axis(self.y, self.y_grid)
         estimated = yield from needed(Table(axes, estimator=self.estimator), ALL)
-        privacy = statement_of(estimated.releases)
+        privacy = statement_of(estimated.releases, least=as_usual(self.x, self.y))  # told of the plane as a whole
+        privacy = privacy.noted(*notes_on_plane(estimated, axes, setting))
         joined = (JOINED,) if estimated.joined else ()
         clamped = (CLAMPED,) if any(axis.grid.outside is Outside.CLAMPED for axis in axes) else ()
         return Histogram2D.read(estimated, axes, privacy.noted(*joined, *clamped))

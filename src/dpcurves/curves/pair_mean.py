@@ -152,6 +152,63 @@ class SimulatedCounts:
         return np.asarray(noisy + self.sampled if population else noisy)
 
 
+def read_cells_of(counts: FloatArray, shape: tuple[int, ...], *, clamps: bool) -> FloatArray:
+    """Return counts (..., *shape) of cells from those of slots: records outside in the end cells, or left out.
+
+    >>> read_cells_of(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=True).tolist()
+    [3.0, 3.0, 9.0]
+    >>> read_cells_of(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=False).tolist()
+    [2.0, 3.0, 4.0]
+    """
+    for back, cells in enumerate(reversed(shape), start=1):
+        if counts.shape[-back] == cells:
+            continue
+        slots = np.moveaxis(counts, -back, -1)
+        read = slots[..., 1:-1].copy()
+        if clamps:
+            read[..., 0] += slots[..., 0]
+            read[..., -1] += slots[..., -1]
+        counts = np.moveaxis(read, -1, -back)
+    return counts
+
+
+@dataclass(frozen=True, eq=False)
+class CellsRead:
+    """Counts of cells, and their simulation, read from counts of slots.
+
+    Attributes:
+        slots: The counts as they were released, with those outside of the cells on their own.
+        shape: Cells along each axis.
+        clamps: Whether records outside are read in the end cells; else they are left out.
+    """
+
+    slots: SimulatedCounts
+    shape: tuple[int, ...]
+    clamps: bool
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """Counts without bias."""
+        return self._read(self.slots.counts)
+
+    @cached_property
+    def likely(self) -> FloatArray:
+        """An estimate with no count below zero."""
+        return self._read(self.slots.likely)
+
+    @cached_property
+    def sampled(self) -> FloatArray:
+        """Simulated errors of sampling. Raises `ValueError` if units have several records."""
+        return self._read(self.slots.sampled)
+
+    def drawn(self, population: bool) -> FloatArray:
+        """Likely counts with noise, and with that of sampling."""
+        return self._read(self.slots.drawn(population))
+
+    def _read(self, counts: FloatArray) -> FloatArray:
+        return read_cells_of(counts, self.shape, clamps=self.clamps)
+
+
 ROUNDED = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"
 """The note of a histogram whose cells are taken for their middles."""
 MOST_CELLS = 2**12

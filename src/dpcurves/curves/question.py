@@ -13,6 +13,7 @@ from ..conversation import Needs, PrivacyStatement, Release, Setting
 from ..data import Axis, Categories, Category, Grid, Outside, Spacing, Values, category
 from ..privacy import PrivacyLoss
 from ..queries import Query
+from .outside import ANYWHERE, Least, notes_on_outside
 from .result import notes_on_missing
 
 Curve = TypeVar("Curve", covariant=True)
@@ -58,10 +59,16 @@ class Forewarned(Protocol):
         ...
 
 
-def statement_of(releases: Sequence[Release], model: str = "") -> PrivacyStatement:
+def statement_of(releases: Sequence[Release], model: str = "", least: Least = ANYWHERE) -> PrivacyStatement:
     """The privacy statement of a curve that was read from these releases.
 
-    Losses of the turns add up; what is said of the mechanism is said turn by turn, once where turns agree.
+    Losses of the turns add up; what is said of the mechanism is said turn by turn, once where turns agree. Notes say
+    what is missing, and what lies outside of the cells.
+
+    Args:
+        releases: The releases.
+        model: What is said of a model.
+        least: The least share outside of cells that is spoken of, where it is another one than usual.
 
     Raises:
         TypeError: what is said of the model is no text.
@@ -78,7 +85,10 @@ def statement_of(releases: Sequence[Release], model: str = "") -> PrivacyStateme
         loss, plans[0].adjacency, trust=trust, mechanism="; ".join(mechanisms),
         seeded=any(release.seeded for release in releases),
         grant="" if allotment is None else allotment.request, model=model,
-    ).noted(*notes_on_missing(releases), *(note for release in releases for note in release.notes))  # fmt: skip
+    ).noted(
+        *notes_on_missing(releases), *notes_on_outside(releases, least),
+        *(note for release in releases for note in release.notes),
+    )  # fmt: skip
 
 
 def require_independent(privacy: PrivacyStatement, population: bool = True) -> None:

@@ -25,6 +25,7 @@ from ..queries import FINEST_SHARE, LARGEST_LEAST, CoverageQuery, MergePartition
 from ..summaries.two_classes import on_simplex
 from .bounds import PROMISED, bound_query, bounded, promised
 from .histogram import require_estimator
+from .outside import as_usual
 from .question import labels, statement_of
 from .result import Drawing, Released, notes_on_classes, notes_on_dependence
 from .score_groups import OfGroups, ScoreGroups, groups_in, groups_of, noise_of_a_count
@@ -360,7 +361,11 @@ class ResidualPlotQuestion:
         axes = self._axis(self.predicted, width.bound), self._axis(self.residual, height.bound)
         estimated = yield from conversation.needed(conversation.Table(axes, self.estimator), terms.left)
         releases = (*terms.counted, first.release, second.release, *estimated.releases)
-        privacy, evidence = statement_of(releases, self.model.value), tuple(map(conversation.Evidence.of, releases))
+        beyond = as_usual(self.predicted, self.residual)  # the bounds leave out a declared share
+        privacy, evidence = (
+            statement_of(releases, self.model.value, beyond),
+            tuple(map(conversation.Evidence.of, releases)),
+        )
         fewer = nan if width.capped or height.capped else missed(first, across.spare) + missed(second, upwards.spare)
         coverage = float(exact("coverage", self.coverage))
         return ResidualPlot.read(estimated, axes, privacy, evidence, coverage=coverage, alpha=fewer)
@@ -462,7 +467,7 @@ class BinnedResiduals(OfGroups):
     @classmethod
     def read(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> BinnedResiduals:
         """From released bins."""
-        released, privacy = groups.released, privacy.noted(*groups.notes, *notes_on_dependence(privacy))
+        released, privacy = groups.released, privacy.noted(*notes_on_dependence(privacy))
         count = np.maximum(released.count, 0.0)
         return cls(released.mean, mean_residuals(released), count, groups.grid.edges, privacy, groups)
 

@@ -26,10 +26,9 @@ from ..arguments import Refused, chance, shown
 from ..arrays import FloatArray
 from ..codec import Rule, told_of
 from ..conversation import Evidence, PrivacyStatement, Release
-from ..data import Categories, Grid, Outside
+from ..data import Categories, Grid, MissingReason, Outside
 from ..display import POPULATION, RECORDS, Shade, covering, numeral
 from ..fields import load_results
-from ..inference.simulation import noise_of, public_generator
 from ..summaries.two_classes import LEAST_MASS
 
 if TYPE_CHECKING:
@@ -43,9 +42,8 @@ if TYPE_CHECKING:
 
 DEVIATIONS_OF_MISSING = 8
 """So many standard deviations of its noise a count of missing records has to have, or nothing is said of it."""
-DEVIATIONS_OF_OUTSIDE = 5
-"""So many standard deviations of its noise a count of records outside has to have, or nothing is said of it."""
-DRAWS = 200
+DEVIATIONS_OF_REASON = 5
+"""So many standard deviations of its noise a count of missing records of one reason has to have to be spoken of."""
 DEVIATIONS_OF_ROW = 3
 """So many standard deviations of its noise a row has to count, or it cannot be told from one without a record."""
 DEVIATIONS_OF_END = 8.0
@@ -75,24 +73,6 @@ def missing_share(evidence: Evidence) -> float:
         return 0.0
     missing, present = counted
     return missing / (missing + max(present, 0.0))
-
-
-def outside_share(evidence: Evidence) -> float:
-    """The share of the counted records in the first and the last cell; 0 where noise may have made them.
-
-    >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Tier, IntervalSums, Noise
-    >>> law = IntervalSums(1, 4, (Tier(range(4), Noise(Family.LAPLACE, Fraction(1))),), missing=None)
-    >>> [round(outside_share(Evidence(law, values, total=None)), 2) for values in ((20, 70, 80, 30), (1, 99, 99, 1))]
-    [0.25, 0.0]
-    """
-    law = evidence.sums
-    noise = noise_of(law, evidence.total, DRAWS, public_generator(None))[..., [0, -1]].sum(axis=(-2, -1))
-    cells = evidence.unbiased
-    outside = float(cells[:, [0, -1]].sum())
-    if outside <= DEVIATIONS_OF_OUTSIDE * float(np.sqrt(np.mean(noise**2))):
-        return 0.0
-    return min(outside / max(float(cells.sum()), 1.0), 1.0)
 
 
 def empty_rows(evidence: Evidence) -> tuple[bool, ...]:
@@ -217,7 +197,7 @@ class CurveWarning(UserWarning):
 
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     """A note on the share of missing records, if it is no smaller than `LEAST_SHARE`; rehearsals say nothing."""
-    best: dict[tuple[str, ...], tuple[float, Evidence]] = {}  # looks at the same columns may have seen noise alone
+    best: dict[tuple[str, ...], tuple[float, Release]] = {}  # looks at the same columns may have seen noise alone
     for release in releases:
         query, evidence = release.plan.query, Evidence.of(release)
         noise = evidence.law.missing
@@ -225,16 +205,37 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
             continue
         columns = tuple(str(getattr(axis, "column", axis)) for axis in query.axes)
         if columns not in best or noise.variance <= best[columns][0]:
-            best[columns] = noise.variance, evidence
-    share = max((missing_share(evidence) for _, evidence in best.values()), default=0.0)
+            best[columns] = noise.variance, release
+    shares = [(missing_share(Evidence.of(each)), each) for _, each in best.values()]
+    if not shares:
+        return ()
+    share, release = max(shares, key=lambda found: found[0])
     if share < LEAST_SHARE:
         return ()
+    reasons = notes_on_reasons(release)
     if share < NEARLY_ALL:
-        return (f"about {share:.0%} of the records are missing, by the released count: no number is of these",)
+        return (f"about {share:.0%} of the records are missing, by the released count: no number is of these", *reasons)
     return (
         f"nearly all records are missing (about {share:.0%}, by the released count): they have no number, or none of "
         "the labels that were named, in the columns that were asked for",
+        *reasons,
     )
+
+
+def notes_on_reasons(release: Release) -> tuple[str, ...]:
+    """Return a note on why records are missing, with each reason that more have than noise may have made."""
+    noise = release.plan.reasons
+    if noise is None or not release.reasons:
+        return ()
+    counts = dict(zip(MissingReason, release.reasons, strict=True))
+    least = max(DEVIATIONS_OF_REASON * sqrt(noise.variance), 0.5)
+    missing = max(float(release.values[-1]), *release.reasons, 1.0)
+    told = [
+        f"about {min(count / missing, 1.0):.0%} {reason.words}"
+        for reason, count in sorted(counts.items(), key=lambda item: -item[1])
+        if count > least and count >= LEAST_SHARE * missing
+    ]
+    return (f"of the missing records, by released counts: {'; '.join(told)}",) if told else ()
 
 
 def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
@@ -244,19 +245,6 @@ def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
     return (
         f"chance is taken as for independent records, though each {privacy.unit} may have {privacy.rows_per_unit}: if "
         "those are alike, chance is larger, and a p-value smaller, than it should be",
-    )
-
-
-def notes_on_outside(release: Release, grid: Grid) -> tuple[str, ...]:
-    """A note if scores of two classes lie outside the grid, apart, more than noise may hide, by released counts."""
-    if grid.outside is not Outside.APART or release.allotment is None:
-        return ()
-    share = outside_share(Evidence.of(release).in_cells(2))
-    if share == 0:
-        return ()
-    return (
-        f"about {share:.1%} of the scores lie outside [{grid.lower:g}, {grid.upper:g}], where they are not told apart: "
-        "name a grid that holds them, grid= (--grid), as Grid.logistic(-8, 8, cells=4096) for log-odds",
     )
 
 
@@ -274,8 +262,17 @@ def notes_on_end_cells(
     """
     if grid.outside is Outside.APART or len(known) < 4:
         return ()
+    first, last = evidence.sums.end_deviations(evidence.total is not None)
+    return notes_on_crowded_ends(grid, known, below, (first / scale, last / scale))
+
+
+def notes_on_crowded_ends(
+    grid: Grid, known: NDArray[np.int64], below: FloatArray, noise: tuple[float, float]
+) -> tuple[str, ...]:
+    """Return the notes of `notes_on_end_cells`, from standard deviations of the counts of the first and last cell."""
+    if grid.outside is Outside.APART or len(known) < 4:
+        return ()
     edges = grid.edges
-    noise = [each / scale for each in evidence.sums.end_deviations(evidence.total is not None)]
     # Nothing is known of an end cell that was not counted apart from its neighbours.
     alone = known[1] == 1, known[-2] == grid.cells - 1
     first, last = crowded_ends(edges[known], below, (noise[0] if alone[0] else inf, noise[1] if alone[1] else inf))

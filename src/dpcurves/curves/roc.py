@@ -26,7 +26,7 @@ from ..summaries import above, auc_of_steps, binormal_tpr, roc_points
 from .class_table import ClassTable, TableReading
 from .prefixes import all_edges, edges_given
 from .question import labels, require_independent, statement_of
-from .result import Drawing, Released, notes_on_classes, notes_on_outside, notes_on_width, scopes
+from .result import Drawing, Released, notes_on_classes, notes_on_width, scopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +343,7 @@ class RocQuestion:
 
     def _read(self, found: Counted) -> ROC:
         last, grid = found.releases[-1], found.grid or self.grid
-        notes = (*notes_on_outside(last, grid), *notes_on_classes(last, self._classes))
+        notes = notes_on_classes(last, self._classes)
         table = ClassTable(found.counts, grid, statement_of(found.releases, self.model).noted(*notes))
         finer = found.releases[-2].plan.query.axes[-1] if len(found.read) > 1 else None
         within = FinerCounts.of(found.read[0], finer.grid, grid) if isinstance(finer, Axis) else None

@@ -75,8 +75,6 @@ def groups_for(records: float, setting: conversation.Setting, numbers: Numbers) 
 
 
 MOST_GROUPS = 1000
-DEVIATIONS = 5
-"""Standard deviations of its noise that a number of scores outside the grid has to have, or nothing is said of it."""
 
 
 class GroupEnds(Protocol):
@@ -124,19 +122,6 @@ class ScoreGroups(ABC):
     def _inside(self, cells: FloatArray) -> FloatArray:
         """Without those that are counted apart, (..., slots) to (..., cells)."""
         return cells if self.cells.outside is Outside.CLAMPED else cells[..., 1:-1]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """A note if there are more scores outside of the grid than noise may have made."""
-        below, above = self.outside
-        if below + above < DEVIATIONS * sqrt(2) * self.noise_of_a_count:
-            return ()
-        share = (below + above) / max(below + above + float(self.released.count.sum()), 1.0)
-        ends = f"{self.grid.lower:g} to {self.grid.upper:g}"
-        return (
-            f"about {share:.1%} of the scores lie outside of {ends} ({max(below, 0.0):,.0f} below, "
-            f"{max(above, 0.0):,.0f} above, by the released counts): they are in no group",
-        )
 
     @property
     def likely_means(self) -> FloatArray:

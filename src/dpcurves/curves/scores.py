@@ -39,7 +39,7 @@ from .class_table import (
     readings_of,
 )
 from .question import By, Key, axes_of, keys_of, labels, named, statement_of
-from .result import EACH, Drawing, notes_on_outside
+from .result import EACH, Drawing
 from .roc import ROC
 from .score_groups import groups_of
 from .unbounded import LOOKED, looks_noted, note_on_looks
@@ -312,8 +312,7 @@ class ScoresQuestion:
         found = yield from needed(Prefixes(axes), share)
         privacy = statement_of((*before, *found.releases), self.model)
         if self.by is None:
-            noted = privacy.noted(*notes_on_outside(found.releases[-1], self.grid))
-            return Scores.read(ClassTable(found.counts, self.grid, noted))
+            return Scores.read(ClassTable(found.counts, self.grid, privacy))
         tables = (ClassTable(pair, self.grid, privacy) for pair in rows_of(found.counts, 2))
         return parted(self.by, map(Scores.read, tables), ScoresByCategory)
 

@@ -17,6 +17,7 @@ from ..display.numerals import dated, is_dated
 from ..strategies.found_range import FEWEST_TURNS, FIRST, MOST_TURNS, STANDS_OUT, Looks, are_multiples, step_of
 from .by_category import axis_label, in_words
 from .cdf import CDF
+from .outside import as_usual
 from .prefixes import PrefixShares
 from .quantiles import Quantiles, shares
 from .question import statement_of
@@ -133,7 +134,10 @@ class UnboundedQuantilesQuestion:
 
 def read_along(found: Counted, label: str) -> CDF:
     """The curve along the cells that were chosen, with a note on the range."""
-    privacy: PrivacyStatement = statement_of(found.releases)
+    beyond = as_usual(
+        *(getattr(axis, "column", "") for axis in found.releases[-1].plan.query.axes)
+    )  # see `note_on_range`
+    privacy: PrivacyStatement = statement_of(found.releases, least=beyond)
     prefixes = PrefixShares(found.counts, found.cells_counted, found.read[:-1], found.looks, by_turns=found.by_turns)
     if not found.is_paid:
         return CDF.rehearsed(prefixes, label, privacy)

@@ -18,8 +18,9 @@ from ..data import Axis, Grid, Weights
 from ..inference import noise_of, public_generator, upper_quantile
 from ..queries import COARSE, Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
 from .by_category import axis_label, in_words
+from .outside import as_clipped, beyond_bounds
 from .question import require_independent, statement_of
-from .summary import COUNT, MEAN, SUM, Summary, cell_between, takes_bounds
+from .summary import COUNT, MEAN, SUM, WATCHED, Summary, cell_between, takes_bounds
 from .weighted import Squares, note_of
 
 HALF = 2**16
@@ -330,15 +331,18 @@ class WeightedSummaryQuestion:
     def steps(self, setting: Setting) -> Needs[WeightedSummary]:
         """Sums of weights, of weighted values, of squared weights, and of their spread about the mean."""
         axes, weights = (self._axis,), Weights(self.weight, self.weight_cap)
-        weight = yield from needed(Single(WeightQuery(axes, weights, Read.CELLS)), SHARES[0])
-        values = yield from needed(Single(WeighedSumQuery(axes, weights, HALF)), SHARES[1])
-        squares = yield from needed(Single(SquaredWeightQuery(axes, weights)), SHARES[2])
+        watched = WeightQuery((beyond_bounds(self._axis),), weights, Read.CELLS)
+        beyond = yield from needed(Single(watched), WATCHED)
+        shares = [share * (1 - WATCHED) for share in SHARES]
+        weight = yield from needed(Single(WeightQuery(axes, weights, Read.CELLS)), shares[0])
+        values = yield from needed(Single(WeighedSumQuery(axes, weights, HALF)), shares[1])
+        squares = yield from needed(Single(SquaredWeightQuery(axes, weights)), shares[2])
         known = Evidence.of(weight), Evidence.of(values)
         center = round(SPREAD_HALF * min(max(_distances(known) / max(_caps(known), 1.0), -1.0), 1.0))
-        spread = yield from needed(Single(WeighedSpreadQuery(axes, weights, SPREAD_HALF, center)), SHARES[3])
+        spread = yield from needed(Single(WeighedSpreadQuery(axes, weights, SPREAD_HALF, center)), shares[3])
         releases = [weight, values, squares, spread]
         turns, label = tuple(map(Evidence.of, releases)), axis_label(self.column, self.measured_in)
-        privacy = statement_of(releases)
+        privacy = statement_of([beyond, *releases], least=as_clipped(self.column))
         return WeightedSummary.read_weighted(turns, self._axis.grid, label, privacy, weights, center, self.statistic)
 
     def __str__(self) -> str:

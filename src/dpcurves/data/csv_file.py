@@ -18,6 +18,8 @@ DATES = {
 }
 """Forms in which a day may be given: ISO 8601, and that of many offices."""
 NO_DELIMITER = '\n\r"'
+TAB = r"\t"
+"""A tab, as it can be typed on a command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class CsvFile:
 
     Attributes:
         file: The path, or the bytes of a file. A path that ends in ``.gz`` is decompressed as it is read.
-        delimiter: What separates fields: one character of ASCII.
+        delimiter: What separates fields: one character of ASCII, or ``\\t`` for a tab.
         encoding: ``utf-8``, ``latin-1`` or ``cp1252``.
         decimal: ``.``, or ``,``: then 1.200,50 is 1200.5, and 1.5 is missing.
         dates: A day, as ``2020-01-01`` or ``01.01.2020``: dates in this form are numbers, the days since then. None:
@@ -55,10 +57,7 @@ class CsvFile:
     def __post_init__(self) -> None:
         if not isinstance(self.file, str | Path | bytes):
             raise WrongKind("file", f"a path or the bytes of a file are needed, got {shown(self.file)}")
-        sign = self.delimiter
-        if not isinstance(sign, str) or len(sign) != 1 or not sign.isascii() or sign in NO_DELIMITER:
-            rule = f"one character of ASCII is needed, no quote and no line end, got {shown(sign)}"
-            raise Refused("delimiter", rule)
+        object.__setattr__(self, "delimiter", parse_delimiter(self.delimiter))
         if not isinstance(self.encoding, str) or self.encoding.lower() not in ENCODINGS:
             raise Refused("encoding", f"utf-8, latin-1 or cp1252 is needed, got {shown(self.encoding)}")
         if self.decimal not in (".", ","):
@@ -84,6 +83,22 @@ class CsvFile:
     def between(self) -> str:
         """Separator of the parts of a date: ``-`` of year, month and day, ``.`` of day, month and year."""
         return "-" if self.dates is None else _day(self.dates)[1]
+
+
+def parse_delimiter(given: object) -> str:
+    r"""Return the character that separates fields; a tab may be written as a backslash and a t.
+
+    >>> parse_delimiter(";"), parse_delimiter(r"\t")
+    (';', '\t')
+
+    Raises:
+        ValueError: it is not one character of ASCII, or is a quote or a line end.
+    """
+    sign = "\t" if given == TAB else given
+    if not isinstance(sign, str) or len(sign) != 1 or not sign.isascii() or sign in NO_DELIMITER:
+        rule = f"one character of ASCII is needed, no quote and no line end, got {shown(given)}"
+        raise Refused("delimiter", rule)
+    return sign
 
 
 def _day(text: object) -> tuple[date, str]:

@@ -33,6 +33,9 @@ class Outside(Enum):
 
 
 EXACT_IN_DOUBLES = 2**53
+ROUNDING = 2.0**-20
+"""By how much a probability may exceed [0, 1] and still count as its end: float32 rounds by up to 2**-24, and a few
+operations on it by some more; a mistake of unit, as 1.02, is far larger."""
 
 
 def cells_of_width(lower: float, upper: float, width: float) -> int:
@@ -322,8 +325,9 @@ class Grid:
         apart = int(self.outside is Outside.APART)
         bounds = self.edge(np.clip(slots - apart, 0, self.cells))
         if apart:
+            least, most = self.closed_ends
             with np.errstate(over="ignore"):
-                bounds = np.where(slots > self.cells, np.nextafter(self.upper, np.inf), bounds)
+                bounds = np.where(slots > self.cells, np.nextafter(most, np.inf), np.where(slots == 1, least, bounds))
         return np.where(slots == 0, -np.inf, np.where(slots == self.slots, np.nan, bounds))
 
     def boundary(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -353,6 +357,19 @@ class Grid:
         return self.lower, self.upper
 
     @property
+    def closed_ends(self) -> tuple[float, float]:
+        """The least and the greatest number that is not counted apart.
+
+        They are `lower` and `upper`, but of a grid of probabilities, from 0 to 1: there a number that exceeds its end
+        by no more than rounding (`ROUNDING`) counts as the end.
+
+        >>> Grid(0, 1, cells=4, outside=Outside.APART).cell_of(np.array([-1e-17, 1.00000012, 1.02]))
+        array([1, 4, 5])
+        """
+        rounding = ROUNDING if (self.lower, self.upper) == (0.0, 1.0) else 0.0
+        return self.lower - rounding, self.upper + rounding
+
+    @property
     def slots(self) -> int:
         """The number of counted cells: with `Outside.APART` one below and one above the grid come on top."""
         return self.cells + 2 if self.outside is Outside.APART else self.cells
@@ -366,8 +383,8 @@ class Grid:
         """The slot that each value is counted in, shape ``(n,) -> (n,)``: the definition all counting is held to.
 
         A value on an edge lies in the cell above it, but `upper` in the last cell. Values outside, the infinities among
-        them, are clamped; with `Outside.APART` they are in the first and the last slot, and the cells between. NaN is
-        missing: in the slot number `slots`, which is one more than there are.
+        them, are clamped; with `Outside.APART` those beyond the `closed_ends` are in the first and the last slot, and
+        the cells between. NaN is missing: in the slot number `slots`, which is one more than there are.
 
         >>> Grid(0, 1, cells=4).cell_of(np.array([-3, 0.25, 1, np.inf, np.nan]))
         array([0, 1, 3, 3, 4])
@@ -377,7 +394,8 @@ class Grid:
         values = np.asarray(values, dtype=np.float64)
         slot = self._inner_cell_of(values)
         if self.outside is Outside.APART:
-            slot = np.where(values < self.lower, 0, np.where(values > self.upper, self.cells + 1, slot + 1))
+            least, most = self.closed_ends
+            slot = np.where(values < least, 0, np.where(values > most, self.cells + 1, slot + 1))
         return np.where(np.isnan(values), self.slots, slot)
 
     def _inner_cell_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -423,7 +441,8 @@ class Grid:
         values = np.asarray(values, dtype=np.float64)
         apart = np.isnan(values)
         if self.outside is Outside.APART:
-            apart |= (values < self.lower) | (values > self.upper)
+            least, most = self.closed_ends
+            apart |= (values < least) | (values > most)
         values = np.where(apart, self.lower, np.clip(values, self.lower, self.upper))
         cell = self._inner_cell_of(values)
         edges = self.edges if self._is_laid_out else None

@@ -179,6 +179,14 @@ class CountsUnits(Protocol):
 
 
 @runtime_checkable
+class TellsReasons(Protocol):
+    """An engine that can tell why records are missing."""
+
+    def missing_reasons(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
+        """Rows that are missing on any axis, by `MissingReason`: each has one."""
+
+
+@runtime_checkable
 class ListsNames(Protocol):
     """An engine that can list the values of a column."""
 
@@ -278,7 +286,8 @@ class Records:
 
         Raises:
             ValueError: a column is not there, or holds no numbers where an axis needs them, or declares a type of
-                which no value equals one of the categories.
+                which no value equals one of the categories; or a column without a declared type is read as numbers
+                and parted by categories that are none.
         """
         if not axes:
             raise Refused("axes", "at least one is needed")
@@ -291,6 +300,7 @@ class Records:
                 raise Refused("by", "this engine does not list names that nobody declared: give Categories")
             if isinstance(axis, Categories) and not isinstance(axis, Unlisted | FoundCategories):
                 _require_alike(axis, column)
+        _require_numbers_among(self._bound(axes))
         with self._one_at_a_time:
             self._engine.prepare(self._bound(axes))
 
@@ -300,6 +310,18 @@ class Records:
             return self._tallied(axes, engines.CellCounts(_cells(axes))).found
         self.check(axes)
         return self._hidden(lambda: self._engine.counts(self._bound(axes)))
+
+    def missing_reasons(self, axes: Axes) -> IntArray:
+        """Used records that are missing on any axis, by `MissingReason`: each has one, so they add up to that cell.
+
+        Raises:
+            ValueError: the engine does not tell reasons.
+        """
+        self.check(axes)
+        engine = self._engine
+        if not isinstance(engine, TellsReasons):
+            raise Refused("data", "this engine does not tell why records are missing")
+        return self._hidden(lambda: engine.missing_reasons(self._bound(axes)))
 
     def sums(self, axes: Axes, half: int) -> list[int]:
         """Per cell the exact sum of ``Grid.offset_of(values, half)`` of the last axis; behind them a 0.
@@ -519,6 +541,8 @@ def _(query: WeighedQuery, records: Records) -> NDArray[Any]:
 
 def _needed(axis: Axis | Categories, kind: Kind) -> str:
     """The kind of values that a column needs, and the way it gets there where that is not plain."""
+    if kind in TEXTS and isinstance(axis, Axis):
+        return "a number is needed; name a column of numbers, and count labels with --by NAME beside it"
     instead = "; give days or seconds as numbers (of dates: since a public day)" if kind is Kind.TIMES else ""
     return f"{'a number' if isinstance(axis, Axis) else 'a number or text'} is needed{instead}"
 
@@ -540,6 +564,28 @@ def _require_alike(axis: Categories, column: Column) -> None:
             raise Refused(argument, f"{shown(value)} is no text, but {axis.column!r} holds text; {_as_text(axis)}")
         if column.kind is Kind.NUMBERS and engines.in_numbers(value) is None:
             raise Refused(argument, f"{shown(value)} is no number, but {axis.column!r} holds numbers")
+
+
+def _require_numbers_among(bound: Sequence[engines.BoundAxis]) -> None:
+    """Refuse a column without a declared type that is read as numbers and parted by its own labels, which are text.
+
+    No record has both: it would be paid for, and every count would be noise. Labels that are found in private may be
+    text as well. The rule looks at no record, and is the same before the charge and after it.
+
+    Raises:
+        ValueError: a column is asked for in both ways.
+    """
+    numbers = {each.place for each in bound if isinstance(each.axis, Axis)}
+    for axis, column, place in bound:
+        if place not in numbers or column.kind not in {Kind.FIELDS, Kind.UNTYPED} or not isinstance(axis, Categories):
+            continue
+        is_found = isinstance(axis, Unlisted | FoundCategories)
+        if is_found or any(engines.in_numbers(value) is None for value in axis.values):
+            rule = (
+                f"{axis.column!r} is read as numbers here, but its labels are text or not declared, so no record would "
+                f"be counted; name a column of numbers beside --by {axis.column}"
+            )
+            raise Refused("column", rule, str(axis.column))
 
 
 def _as_text(axis: Categories) -> str:

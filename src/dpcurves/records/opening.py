@@ -3,7 +3,6 @@ fit?"""
 
 from __future__ import annotations
 
-import csv
 import gzip
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from ..arguments import Refused, WrongKind
 from ..arrays import IntArray
 from ..data import CsvFile
 from ..privacy import EACH_RECORD, Unit
+from . import csv_header
 from . import source as sources
 from .counting import Records
 from .engines.duckdb import DuckEngine, Engine
@@ -66,6 +66,11 @@ class CsvSource:
     def lacking(self) -> Mapping[int, str]:
         return {}
 
+    @property
+    def line_place(self) -> int:
+        """The place, behind all columns, of what is wrong with a line: see `Lines.faults`."""
+        return len(self.columns)
+
     def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
         return self._registered(connection, places, whole=False)
 
@@ -78,7 +83,7 @@ class CsvSource:
 
         def batches() -> Iterator[RecordBatch]:
             for lines in self._lines():
-                fields = [lines.field(place) for place in places]
+                fields = [lines.field(place) if place < self.line_place else lines.faults() for place in places]
                 yield RecordBatch.from_arrays([*fields, *([lines.texts()] if whole else [])], schema=schema)
 
         return sources.register(connection, schema, batches)
@@ -112,18 +117,18 @@ def source_of_csv(file: CsvFile) -> CsvSource:
         ValueError: there is no header, it is no text of one line, or a compressed file is damaged.
     """
     rule = f"{file.name} cannot be read"
+    is_packed = not isinstance(file.file, bytes) and Path(file.file).suffix.lower() == ".gz"
+    if is_packed:
+        with sources.hidden(lambda: Path(cast("str | Path", file.file)).open("rb"), rule) as packed:
+            csv_header.require_gzip(file, sources.hidden(lambda: packed.read(csv_header.FIRST_BYTES), rule))
     with sources.hidden(lambda: opened_csv(file), rule) as opened:
+        first = sources.hidden(lambda: opened.read(csv_header.FIRST_BYTES), rule)
+        csv_header.require_csv(file, first, is_unpacked=is_packed)
+        opened.seek(0)
         header = sources.hidden(lambda: header_of(opened), rule)
         if isinstance(opened, gzip.GzipFile):
             sources.hidden(lambda: _read_through(opened), f"{rule}: it is no whole file of gzip")
-    codec = "utf-8-sig" if file.codec == "utf-8" else file.codec
-    try:
-        (names,) = csv.reader([header.decode(codec).rstrip("\r\n")], delimiter=file.delimiter, strict=True)
-    except (ValueError, csv.Error):
-        names = []
-    if not names or len(header) == sources.LONGEST_TEXT:
-        said = file.codec.upper()
-        raise Refused("data", f"the first line of {file.name} must be a header, the names of the columns in {said}")
+    names = csv_header.names_in_header(file, header, sources.LONGEST_TEXT)
     number, days = sources.number_in_text(file), sources.days_in_text(file)
     return CsvSource(file, tuple(sources.Column(name, sources.Kind.FIELDS, number, elapsed=days) for name in names))
 
@@ -159,12 +164,14 @@ class Lines:
     Attributes:
         starts: Where each line starts, and behind the last one where the block ends.
         formed: Which lines are well-formed.
+        fault: For each line a letter: why it is malformed; a space if it is not.
         ends: For each well-formed line, where its fields end.
     """
 
     block: Bytes
     starts: IntArray
     formed: NDArray[np.bool_]
+    fault: Bytes
     ends: IntArray
 
     @classmethod
@@ -179,14 +186,22 @@ class Lines:
         separates = (odd == 0) & (marks != QUOTE)
         starts = np.concatenate([[0], places[feeds] + 1])
         found = np.add.reduceat(separates, np.concatenate([[0], feeds[:-1] + 1]), dtype=np.int64)
-        formed = separates[feeds] & (found == fields) & (np.diff(starts) <= sources.LONGEST_TEXT)
+        is_paired, is_short = separates[feeds], np.diff(starts) <= sources.LONGEST_TEXT
+        formed = is_paired & (found == fields) & is_short
+        unformed = np.where(is_paired, sources.FIELDS_FAULT, sources.QUOTE_FAULT)
+        fault = np.where(formed, ord(" "), np.where(is_short, unformed, sources.LONG_FAULT)).astype(np.uint8)
         ends = places[separates & np.repeat(formed, per_line)].reshape(-1, fields)
         ends[:, -1] -= block[ends[:, -1] - 1] == CARRIAGE_RETURN
-        return cls(block, starts, formed, ends)
+        return cls(block, starts, formed, fault, ends)
 
     def texts(self) -> Array:
         """Each line as it stands; null where it is too long: how much of that is here depends on other lines."""
         return _binary(self.starts, self.block, np.diff(self.starts) <= sources.LONGEST_TEXT)
+
+    def faults(self) -> Array:
+        """For each line a letter that says why it is malformed; null if it is not."""
+        places = np.concatenate([[0], np.cumsum(~self.formed)])
+        return _binary(places, self.fault[~self.formed], ~self.formed)
 
     def field(self, number: int) -> Array:
         """The field of each line; null where it is empty or the line is malformed."""

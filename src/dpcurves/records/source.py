@@ -11,7 +11,7 @@ from enum import Enum
 from errno import EIO
 from importlib.util import find_spec
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import duckdb
 import numpy as np
@@ -422,6 +422,20 @@ def hidden(action: Callable[[], Result], rule: str, argument: str = "data") -> R
     except BaseException:  # what Polars panics with is no Exception
         pass  # Raised inside of this block, the new exception would carry the old one along.
     raise Refused(argument, rule)
+
+
+QUOTE_FAULT, FIELDS_FAULT, LONG_FAULT = b"qfl"
+"""Letters for a line of CSV with an odd number of quotes, with another number of fields than the header, and for one
+that is too long. A line has one fault: that of its length, else that of its quotes."""
+
+
+@runtime_checkable
+class HasLines(Protocol):
+    """A source whose records are lines, each of which may be malformed."""
+
+    @property
+    def line_place(self) -> int:
+        """The place, behind all columns, of a letter that says why a line is malformed; NULL if it is not."""
 
 
 class Source(Protocol):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..arguments import Refused, WrongKind
 from ..conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload, fingerprint, former
 from ..ledger import Allotment
-from ..mechanisms import AUTO, Choice, Lazy, Mechanism
+from ..mechanisms import AUTO, Choice, Lazy, Mechanism, draw_reasons, with_reasons
 from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import MOST_COUNTED, Query
@@ -51,10 +51,12 @@ class Central:
     Attributes:
         mechanism: Mechanism that adds the noise.
         engine: The engine that counts the records where they lie, if it is not the curator's own: it is trusted, too.
+        tells_reasons: Whether missing records are counted by reason, too, as of lines of CSV: see `with_reasons`.
     """
 
     mechanism: Mechanism | Lazy = AUTO
     engine: str = ""
+    tells_reasons: bool = False
 
     @property
     def holders(self) -> tuple[type, ...]:
@@ -78,7 +80,8 @@ class Central:
             )
         plan = self.mechanism.plan(query, loss, adjacency)
         counted = f", who counts in {self.engine}" if self.engine else ""
-        return replace(plan, made_by=f"one curator{counted}: {plan.made_by}")
+        plan = replace(plan, made_by=f"one curator{counted}: {plan.made_by}")
+        return with_reasons(plan) if self.tells_reasons else plan
 
     def run(self, plan: Plan, holders: Sequence[Curator], allotment: Allotment, randomness: Randomness) -> Release:
         """Count, and add the noise.
@@ -96,7 +99,10 @@ class Central:
         if not isinstance(self.mechanism, Mechanism):
             raise WrongKind("mechanism", f"one that answers {type(plan.query).__name__} is needed")
         values = self.mechanism.run(tabulate(curator.records, plan.query), plan, randomness)
-        return Release(plan, values, allotment, randomness.seeded)
+        if plan.reasons is None:
+            return Release(plan, values, allotment, randomness.seeded)
+        reasons = draw_reasons(curator.records.missing_reasons(plan.query.axes), plan, randomness)
+        return Release(plan, values, allotment, randomness.seeded, reasons=reasons)
 
     def _below(self, plan: Plan, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
         if not isinstance(self.mechanism, Lazy):

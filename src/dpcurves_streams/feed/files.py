@@ -17,6 +17,7 @@ import numpy as np
 
 from dpcurves.arguments import Refused
 from dpcurves.arrays import IntArray
+from dpcurves.data import parse_delimiter
 from dpcurves.data.axis import Axis, Categories
 from dpcurves.records.engines.duckdb import Engine, place_in_sql, read_in_sql
 from dpcurves.records.engines.engine import BoundAxis
@@ -169,7 +170,7 @@ class CsvLines:
     """
 
     def __init__(self, file: IO[Any], delimiter: str = ",") -> None:
-        self._file, self._delimiter = file, delimiter
+        self._file, self._delimiter = file, parse_delimiter(delimiter)
 
     def windows(self, intake: Intake) -> Windows:
         """Read the header, and count what follows.

@@ -18,10 +18,23 @@ import numpy as np
 
 from ...arguments import Refused
 from ...arrays import FloatArray, IntArray
-from ...data import Axis, Categories, Category, FoundCategories, Grid, Outside
+from ...data import Axis, Categories, Category, FoundCategories, Grid, MissingReason, Outside
 from ...privacy import EACH_RECORD, Unit
 from ...queries.query import LONGEST_NAME
-from ..source import FAILURE, Column, Kind, Source, called, doubles_from, place_of, require_readable
+from ..source import (
+    FAILURE,
+    FIELDS_FAULT,
+    LONG_FAULT,
+    QUOTE_FAULT,
+    Column,
+    HasLines,
+    Kind,
+    Source,
+    called,
+    doubles_from,
+    place_of,
+    require_readable,
+)
 from . import engine as engines
 
 # SENSITIVE. The DuckDB that counts: of its own, in memory, and silent.
@@ -118,12 +131,16 @@ def grid_slot(grid: Grid, value: str, slot: str) -> str | None:
         return None
     apart = int(grid.outside is Outside.APART)
     last = grid.cells - 1
-    lower, upper, edge = (double(each) for each in (grid.lower, grid.upper, grid.edge(np.array([last])).item()))
+    lower, edge = double(grid.lower), double(grid.edge(np.array([last])).item())
     inner = _inner_slot(grid, formula, value, slot)
-    above = f"WHEN {value} <= {upper} THEN {last + 1}::{slot} " if apart else ""
+    below, above = f"WHEN {value} < {lower} THEN 0::{slot} ", ""
+    if apart:
+        least, most = map(double, grid.closed_ends)
+        below = f"WHEN {value} < {least} THEN 0::{slot} WHEN {value} < {lower} THEN 1::{slot} "
+        above = f"WHEN {value} <= {most} THEN {last + 1}::{slot} "
     return (
         f"CASE WHEN {value} >= {lower} AND {value} < {edge} THEN {inner}{f' + {apart}::{slot}' if apart else ''} "
-        f"WHEN {value} < {lower} THEN 0::{slot} {above}"
+        f"{below}{above}"
         # NaN is above infinity in DuckDB, and nothing compares with NULL: both are left over.
         f"WHEN {value} <= 'inf'::DOUBLE THEN {last + 2 * apart}::{slot} END"
     )
@@ -303,6 +320,29 @@ def _category_slot(axis: Categories, kind: Kind, number: int, slot: str) -> str:
     return f"coalesce({category_slot(keys[:-1], *named)}, {rest})" if len(keys) > 1 else rest
 
 
+def reason_in_sql(bound: Sequence[engines.BoundAxis]) -> str:
+    """SQL for the number of the reason why a row is missing on any axis; NULL if it is on none.
+
+    Formal guarantees: a row has a reason if, and only if, it is counted as missing, and then one: that of its line,
+    else that of the first axis it is missing on.
+    """
+    slots = _slots(bound)
+    lacks = [
+        f"coalesce(isnan(n{number}), true)" if isinstance(axis, Axis) else f"({slots[number]}) IS NULL"
+        for number, (axis, _, _) in enumerate(bound)
+    ]
+    faults = {
+        QUOTE_FAULT: MissingReason.QUOTES, FIELDS_FAULT: MissingReason.FIELDS, LONG_FAULT: MissingReason.LONG_LINE
+    }  # fmt: skip
+    cases = [f"WHEN NOT ({' OR '.join(lacks)}) THEN NULL"]
+    cases += [f"WHEN fault = '{chr(letter)}'::BLOB THEN {reason.value}" for letter, reason in faults.items()]
+    for number, (axis, _, _) in enumerate(bound):
+        other = MissingReason.NO_NUMBER if isinstance(axis, Axis) else MissingReason.OTHER_LABEL
+        cases.append(f"WHEN {lacks[number]} AND t{number} IS NULL THEN {MissingReason.EMPTY.value}")
+        cases.append(f"WHEN {lacks[number]} THEN {other.value}")
+    return f"CASE {' '.join(cases)} END"
+
+
 def _has_value(kind: Kind, number: int) -> str:
     """SQL that tells whether a value is not missing, where text of any kind is a value."""
     return f"NOT coalesce(isnan(n{number}), true)" if kind is Kind.NUMBERS else f"t{number} IS NOT NULL"
@@ -431,6 +471,8 @@ class DuckEngine:
         require_readable(self._source, (each.place for each in bound))
         # What is kept of costly sources is kept for all that was checked, so that one reading does for all.
         self._wanted |= {each.place for each in bound}
+        if isinstance(self._source, HasLines):
+            self._wanted.add(self._source.line_place)
 
     def counts(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
         return self._counts_in(self._rows(bound), bound)
@@ -443,6 +485,17 @@ class DuckEngine:
         for columns in _batches(self._engine.connection, rows, bound, slots):
             tally.add(columns)
         return tally.found
+
+    def missing_reasons(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
+        place = self._source.line_place if isinstance(self._source, HasLines) else None
+        rows = self._rows(bound) if place is None else self._rows(bound, place)
+        fault = "NULL AS fault" if place is None else f"{called(place)} AS fault"
+        query = f"SELECT {reason_in_sql(bound)} AS reason FROM ({_read(rows, bound, fault)})"
+        counted = f"SELECT reason, count(*) FROM ({query}) WHERE reason IS NOT NULL GROUP BY reason"
+        found = np.zeros(len(MissingReason), dtype=np.int64)
+        for reason, records in self._engine.connection.execute(counted).fetchall():
+            found[reason] = records
+        return found
 
     def sums(self, bound: Sequence[engines.BoundAxis], half: int) -> list[int]:
         return self._sums(bound, engines.offsets(half))

@@ -1,0 +1,69 @@
+"""Noisy counts of the reasons why records are missing, for a part of the loss of the count of missing records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from ..arrays import IntArray
+from ..conversation import Plan
+from ..data import Axis, Categories
+from ..laws import Noise, NoisySums
+from ..noise.randomness import Randomness
+from ..queries import Query
+from .linear import draws
+
+SHARE = Fraction(1, 8)
+"""The share of the loss of the count of missing records that its reasons get; at most 1/2 (see `with_reasons`). The
+scale of the noise of that count grows by 1/7, and that of a reason is 8 times as large."""
+
+
+def with_reasons(plan: Plan) -> Plan:
+    """Return a plan that also counts missing records by reason, at the same loss; the plan itself if it counts none.
+
+    Formal guarantees: all values together lose at most ``plan.loss`` under ``plan.adjacency``. The reasons divide the
+    missing cell: each missing record has one. Let a record that comes to the missing cell or leaves it cost p there,
+    by the proof of the plan (for Laplace noise of scale b, ``p = 1 / b``; for Gaussian noise of variance parameter v,
+    ``p = 1 / (2 v)``, with squared distances). With a share w of it for the reasons, the total of the missing cell
+    has noise of price ``(1 - w) p``, and each reason noise of price ``w p``. *A record that comes or goes as a
+    missing one, or moves between the missing cell and others*: it changes the total by 1 and one reason by 1, and
+    costs ``(1 - w) p + w p = p`` as before. *A record that is replaced by another missing one*: the total does not
+    change, and two reasons change by 1 each, which costs ``2 w p``: at most p for ``w <= 1/2``, so no more than
+    coming or going does. *Several records of a unit*: L1 distances add up, so pure losses do. For Gaussian noise let
+    a unit change the total by m and the reasons by the vector r, whose entries add up to m. Cells d and reasons r are
+    together a partition of all records, as cells and total are; where noise is calibrated to the squared L2 distance
+    of any partition (`linear.law_over`), ``(1 - w) (|d|**2 + m**2) + w (|d|**2 + |r|**2)`` is at most that distance.
+    Where it is calibrated record by record (`wavelets`), K records change values by at most K times the longest
+    change of one of them, whose price is as above.
+    """
+    law = plan.law
+    if not isinstance(law, NoisySums) or law.missing is None or not _counts_columns(plan.query):
+        return plan
+    total, reasons = (_at_share(law.missing, share) for share in (1 - SHARE, SHARE))
+    return replace(plan, law=replace(law, missing=total), reasons=reasons)  # type: ignore[type-var]
+
+
+def draw_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
+    """Return the exact counts of reasons, each plus one draw of its noise; nothing if the plan asks for none."""
+    if plan.reasons is None:
+        return ()
+    noise = draws(plan.reasons, len(counts), randomness)
+    return tuple(int(count) + int(drawn) for count, drawn in zip(counts.tolist(), noise.tolist(), strict=True))
+
+
+def _at_share(noise: Noise, share: Fraction) -> Noise:
+    """The noise of a value with a share of the price of this one: its scale, or its variance, over the share."""
+    return replace(noise, parameter=noise.parameter / share)
+
+
+def _counts_columns(query: Query) -> bool:
+    """Tell whether the table of a query counts records by columns, and those that are missing behind its cells."""
+    plain = all(isinstance(axis.column, str) and isinstance(axis, Axis | Categories) for axis in query.axes)
+    return (
+        query.is_laid_out
+        and query.tells_missing
+        and not query.is_signed
+        and plain
+        and bool(query.axes)
+        and query.read_axes == query.axes
+    )

@@ -1,0 +1,110 @@
+"""The header line of a CSV file, and files of other formats that are named .csv. No record is looked at."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ..arguments import Refused
+from ..data import CsvFile
+
+FIRST_BYTES = 64
+"""Bytes that tell a format."""
+GZIP = b"\x1f\x8b"
+ZIP = b"PK\x03\x04"
+EXCEL_ENTRY = b"[Content_Types].xml"
+"""The first entry of an Excel workbook, which is a zip file."""
+UNPACK = "unpack it first (gzip is read, under a name that ends in .csv.gz)"
+EXPORT = "export it as CSV in UTF-8"
+FORMATS: Mapping[bytes, tuple[str, str]] = MappingProxyType({
+    b"\x28\xb5\x2f\xfd": ("compressed by zstd", UNPACK), b"BZh": ("compressed by bzip2", UNPACK),
+    b"\xfd7zXZ\x00": ("compressed by xz", UNPACK), b"\x04\x22\x4d\x18": ("compressed by lz4", UNPACK),
+    b"7z\xbc\xaf\x27\x1c": ("an archive of 7-Zip", UNPACK),
+    b"PAR1": ("a Parquet file", "let its name end in .parquet"),
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ("an old Excel file (.xls)", EXPORT),
+    b"ARROW1": ("an Arrow file", "give it as Parquet, or read it into a data frame"),
+    b"SQLite format 3\x00": ("an SQLite database", EXPORT), b"$FL2": ("an SPSS file", EXPORT),
+    b"%PDF-": ("a PDF", EXPORT),
+})  # fmt: skip
+"""How files of other formats begin, what they are, and what helps."""
+UTF_16 = "is in UTF-16; save it in UTF-8 (in Excel: CSV UTF-8)"
+UTF_32 = "is in UTF-32; save it in UTF-8"
+
+
+def require_csv(file: CsvFile, first: bytes, *, is_unpacked: bool) -> None:
+    """Refuse a file of another format, by its first bytes.
+
+    Args:
+        file: The file, for the message.
+        first: Its first bytes, unpacked if its name says that it is compressed.
+        is_unpacked: Whether these were unpacked.
+
+    Raises:
+        ValueError: it is of another format, or in UTF-16 or UTF-32.
+    """
+    if first.startswith(GZIP):
+        if is_unpacked:
+            raise Refused("data", f"{file.name} is compressed twice by gzip; unpack it once")
+        helps = "unpack it" if isinstance(file.file, bytes) else "let its name end in .csv.gz"
+        raise Refused("data", f"{file.name} is compressed by gzip; {helps}")
+    if first.startswith(ZIP):
+        is_workbook = EXCEL_ENTRY in first
+        what, helps = ("an Excel file (.xlsx)", EXPORT) if is_workbook else ("a zip file, or an Excel file", UNPACK)
+        raise Refused("data", f"{file.name} is {what}; {helps}")
+    for begins, (what, helps) in FORMATS.items():
+        if first.startswith(begins):
+            raise Refused("data", f"{file.name} is {what}; {helps}")
+    if first.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
+        raise Refused("data", f"{file.name} {UTF_32}")
+    if first.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise Refused("data", f"{file.name} {UTF_16}")
+
+
+def require_gzip(file: CsvFile, first: bytes) -> None:
+    """Refuse a file whose name ends in .gz and that is not compressed by gzip, by its first bytes.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if first and not first.startswith(GZIP):
+        raise Refused("data", f"{file.name} is not compressed by gzip; let its name end in .csv, if it is CSV")
+
+
+def names_in_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
+    """The names of the columns, read off the first line.
+
+    Args:
+        file: The file, with its declared form.
+        header: The first line with its end, cut after `longest` bytes.
+        longest: How many bytes a line may have.
+
+    Raises:
+        ValueError: it is no header.
+    """
+    line = header.removesuffix(b"\n").removesuffix(b"\r")
+    rule = f"the first line of {file.name} must be a header, the names of the columns in {file.codec.upper()}"
+    if b"\x00" in line:
+        raise Refused("data", f"{rule}; it holds zero bytes, as a file in UTF-16 does: save it in UTF-8")
+    if b"\r" in line:
+        raise Refused(
+            "data", f"{rule}; it holds carriage returns (CR): lines must end with a line feed (LF), or with CR LF"
+        )
+    if len(header) >= longest:
+        raise Refused("data", f"{rule}; it is longer than {longest:,} bytes")
+    if not line.strip():
+        raise Refused("data", f"{rule}; it is empty")
+    if line.count(b'"') % 2:
+        raise Refused(
+            "data",
+            f'{rule}; a quote (") in it is not closed: a name must not hold a line break, nor a single quote mark',
+        )
+    try:
+        text = line.decode("utf-8-sig" if file.codec == "utf-8" else file.codec)
+    except ValueError:
+        raise Refused("data", f"{rule}; say its encoding (--encoding latin-1 or cp1252)") from None
+    try:
+        (names,) = csv.reader([text], delimiter=file.delimiter, strict=True)
+    except (ValueError, csv.Error):
+        raise Refused("data", f"{rule}; a quoted name must end at a delimiter") from None
+    return names

@@ -1,0 +1,208 @@
+"""Values outside of the cells of a question, as by a mistake of unit or sign, are a released share with a note."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves.conversation import Release
+from dpcurves.curves.outside import OutsideCount, as_clipped, as_times, as_usual, counts_outside, note_on
+from dpcurves.data import Axis, Grid, Outside
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, AddRemove
+from dpcurves.queries import CountQuery, Read
+from dpcurves.trust import Central
+
+RECORDS = 3000
+ONE = dp.PrivacyLoss.pure(1)
+TIMES, SHARES, VALUES, GAINS = (
+    Grid(0, 12, cells=24),
+    Grid(0, 1, cells=20),
+    Grid(0, 100, cells=20),
+    Grid(-1, 1, cells=20),
+)
+CLASSES, ARMS = dp.Categories("k", (0, 1, 2)), dp.Categories("arm", (0, 1))
+
+
+def records(share: float, seed: int = 1) -> dict[str, Any]:
+    """A table in which this share of the records of each column that ends in _ has another unit or sign."""
+    draw = np.random.default_rng(seed)
+    is_wrong = draw.random(RECORDS) < share
+
+    def wrong(right: Any, mistake: Callable[[Any], Any]) -> Any:
+        return np.where(is_wrong, mistake(right), right)
+
+    label = (draw.random(RECORDS) < 0.4).astype(int)
+    first, second = np.clip(0.3 * label + 0.7 * draw.random((2, RECORDS)), 0, 1)
+    event, seen = draw.exponential(4, RECORDS), draw.uniform(0, 11, RECORDS)
+    time, came = np.minimum(event, seen), (event <= seen).astype(int)
+    gain, value = np.clip(draw.normal(0, 0.3, RECORDS), -1, 1), np.clip(draw.normal(50, 10, RECORDS), 0, 100)
+    last, then = np.floor(time), np.floor(time) + 1
+    return {
+        "y": label, "p": first, "q": second, "p_": wrong(first, lambda it: 100 * it + 2),
+        "arm": draw.integers(0, 2, RECORDS), "logit_": wrong(second, lambda it: np.sign(it - 0.5) * 3 - 1),
+        "t": time, "e": came, "w": draw.uniform(0.5, 2, RECORDS),
+        "t_": wrong(time, lambda it: -it - 0.01), "days_": wrong(time, lambda it: 365 * it + 13),
+        "entry": time * draw.random(RECORDS), "c": came * draw.integers(1, 3, RECORDS),
+        "k": draw.integers(0, 3, RECORDS), "v": value, "v_": wrong(value, lambda it: 1000 * it + 101),
+        "g": gain, "g_": wrong(gain, lambda it: 100 * it + 2),
+        "last_": wrong(last, lambda it: it + 1.5), "first_": wrong(then, lambda it: it - 1.5),
+        "entry_": wrong(time * draw.random(RECORDS), lambda it: time + 1 + it),
+    }  # fmt: skip
+
+
+QUESTIONS: dict[str, Any] = {
+    "survival, sign": dp.SurvivalQuestion("t_", "e", TIMES),
+    "survival, unit": dp.SurvivalQuestion("days_", "e", TIMES),
+    "survival by arm": dp.SurvivalQuestion("t_", "e", TIMES, by=ARMS),
+    "survival without a horizon": dp.UnboundedSurvivalQuestion("t_", "e"),
+    "competing risks": dp.CompetingRisksQuestion("t_", "c", TIMES, (1, 2)),
+    "late entry": dp.DelayedEntryQuestion("entry", "t_", "e", TIMES),
+    "weighted survival": dp.WeightedSurvivalQuestion("t_", "e", TIMES, "w", 2),
+    "interval censoring": dp.IntervalCensoredQuestion("last_", "first_", TIMES),
+    "survival model, scores": dp.SurvivalModelQuestion("p_", "t", "e", Grid(0, 6, cells=4), SHARES),
+    "survival model, times": dp.SurvivalModelQuestion("p", "t_", "e", Grid(0, 6, cells=4), SHARES),
+    "roc": dp.RocQuestion("y", "p_"),
+    "roc, log-odds": dp.RocQuestion("y", "logit_"),
+    "scores": dp.ScoresQuestion("y", "p_"),
+    "scores by arm": dp.ScoresQuestion("y", "p_", by=ARMS),
+    "calibration": dp.CalibrationQuestion("y", "p_"),
+    "Hosmer-Lemeshow": dp.HosmerLemeshowQuestion("y", "p_"),
+    "binned residuals": dp.BinnedResidualsQuestion("y", "p_", model=dp.PUBLIC_MODEL),
+    "model pair": dp.ModelPairQuestion("y", "p", "p_"),
+    "model pair, one by one": dp.ModelPairQuestion("y", "p_", "q", releases=2),
+    "model pair by arm": dp.ModelPairQuestion("y", "p_", "q", by=ARMS),
+    "uplift": dp.UpliftQuestion("y", "arm", "g_"),
+    "several classes": dp.SeveralClassesQuestion(CLASSES, ("p", "q", "p_")),
+    "confidence": dp.SeveralClassesQuestion(CLASSES, ("p", "q", "w"), "k", "p_", grid=Grid(0, 2, cells=20)),
+    "ordered classes": dp.OrderedClassesQuestion(CLASSES, "p_"),
+    "forecast quantiles": dp.QuantileForecastsQuestion(("g_",), (0.5,), GAINS),
+    "predicted and observed": dp.PredictedObservedQuestion("v_", "v", VALUES, Grid(0, 100, cells=10)),
+    "observed and predicted": dp.PredictedObservedQuestion("v", "v_", VALUES, Grid(0, 100, cells=10)),
+    "mean": dp.MeanQuestion("v_", 0, 100),
+    "sum": dp.SumQuestion("v_", 0, 100),
+    "variance": dp.VarianceQuestion("v_", 0, 100),
+    "summary by arm": dp.SummaryQuestion("v_", 0, 100, by=ARMS),
+    "weighted summary": dp.WeightedSummaryQuestion("v_", 0, 100, "w", 2),
+    "distribution function": dp.CdfQuestion("v_", VALUES),
+    "distribution function, apart": dp.CdfQuestion("v_", VALUES.with_outside(Outside.APART)),
+    "histogram": dp.HistogramQuestion("v_", VALUES),
+    "plane": dp.Histogram2DQuestion("v_", "t", VALUES, TIMES),
+    "plane, apart": dp.Histogram2DQuestion("v_", "t", VALUES.with_outside(Outside.APART), TIMES),
+    "histogram by arm, apart": dp.HistogramQuestion("v_", VALUES.with_outside(Outside.APART), by=ARMS),
+}  # fmt: skip
+CLAMPED = {"distribution function", "histogram", "plane"}
+"""They count values outside in the end cells, and warn of a crowded one."""
+UNNAMED = {"interval censoring", "plane, apart"}
+"""Their notes name no column: they are about both."""
+
+
+def answer(
+    question: Any, table: dict[str, Any], adjacency: Any = dp.ADD_REMOVE, loss: dp.PrivacyLoss = ONE, seed: int = 1
+) -> Any:
+    noise = Randomness.from_seed(seed)
+    with (
+        dp.Session(table, budget=loss, adjacency=adjacency, randomness=noise) as session,
+        warnings.catch_warnings(action="ignore"),
+    ):
+        return session.ask(question, loss)
+
+
+def share_in(note: str) -> float:
+    return float(note.partition("%")[0].split()[-1]) / 100
+
+
+def notes_of(name: str, table: dict[str, Any], adjacency: Any = dp.ADD_REMOVE) -> list[str]:
+    words = "lie in the last cell" if name in CLAMPED else "by the released counts"
+    return [note for note in answer(QUESTIONS[name], table, adjacency).notes if words in note]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_mistake_of_unit_or_sign_in_30_percent_of_the_records_is_told_with_its_share(name: str) -> None:
+    """900 of 3,000 records are wrong: 7 deviations of the noisiest count or more, with a seed."""
+    for adjacency in (dp.ADD_REMOVE, dp.REPLACE_ONE):
+        told = notes_of(name, records(0.3), adjacency)
+        assert told, f"no note of {name}"
+        assert all("\n" not in note for note in told)
+        assert any(abs(share_in(note) - 0.3) < 0.1 for note in told), told
+        if name not in CLAMPED | UNNAMED:
+            assert "_'" in told[0]  # the column
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_ordinary_records_have_no_such_note(name: str) -> None:
+    """A count beyond 5 deviations of its noise has a chance of 4e-4 at most; for all columns and sides below 1 %."""
+    for adjacency in (dp.ADD_REMOVE, dp.REPLACE_ONE):
+        assert notes_of(name, records(0.0), adjacency) == []
+
+
+def test_exits_before_entry_are_told_where_more_have_left_than_entered() -> None:
+    (note,) = (
+        note
+        for note in answer(dp.DelayedEntryQuestion("entry_", "t", "e", TIMES), records(0.9)).notes
+        if "leave before they enter" in note
+    )
+    assert 0.1 < share_in(note) < 0.95  # a lower bound
+    assert not any("leave" in note for note in answer(QUESTIONS["late entry"], records(0.0)).notes)
+
+
+def test_a_comparison_of_models_leaves_out_scores_in_percent() -> None:
+    """With one score in percent for 30 % of the records the difference printed was far from that of the others."""
+    table = records(0.3)
+    right = table["p_"] <= 1
+    exact = dp.PrivacyLoss.pure(10**6)
+
+    def difference(of: dict[str, Any]) -> Any:
+        question = dp.ModelPairQuestion("y", "p_", "q", releases=1, cells=32)
+        return answer(question, of, loss=exact)
+
+    told, alone = difference(table), difference({name: column[right] for name, column in table.items()})
+    assert told.difference == pytest.approx(alone.difference, abs=1e-9)
+    assert told.value("brier score, first") == pytest.approx(alone.value("brier score, first"), abs=1e-9)
+    assert type(told).from_json(told.to_json()).difference == told.difference
+    assert type(told).from_json(told.to_json()).notes == told.notes
+
+
+@pytest.mark.parametrize("name", ["uplift", "several classes", "ordered classes", "forecast quantiles"])
+def test_other_questions_count_values_outside_in_the_end_cells_as_before(name: str) -> None:
+    exact, table = dp.PrivacyLoss.pure(10**6), records(0.3)
+    ends = {"p_": (0, 1), "g_": (-1, 1)}
+    clipped = {column: np.clip(values, *ends.get(column, (-np.inf, np.inf))) for column, values in table.items()}
+    read = []
+    for each in (table, clipped):
+        found = answer(QUESTIONS[name], each, loss=exact)
+        read.append([found.value(number) for number in found.names])
+    assert read[0] == pytest.approx(read[1], abs=1e-9, nan_ok=True)
+
+
+def test_a_heaped_and_a_zero_inflated_column_have_no_note_of_values_outside() -> None:
+    draw, table = np.random.default_rng(3), records(0.0)
+    table |= {
+        "p_": np.where(draw.random(RECORDS) < 0.4, 0.0, np.where(draw.random(RECORDS) < 0.5, 1.0, table["p"])),
+        "g_": np.round(table["g"]), "v_": np.where(draw.random(RECORDS) < 0.6, 0.0, 100.0),
+        "t_": np.where(draw.random(RECORDS) < 0.3, 0.0, np.ceil(table["t"])),
+    }  # fmt: skip
+    for name in set(QUESTIONS) - CLAMPED - UNNAMED - {"roc, log-odds", "survival, unit"}:
+        assert notes_of(name, table) == [], name
+
+
+def test_bounds_may_clip_a_tail_and_grids_of_time_may_end_before_follow_up() -> None:
+    count = OutsideCount("v", Grid(0, 1, cells=1), 0, 30, 1000, 2.0, 2.0)
+    assert note_on(count, as_clipped("v")) == ()
+    assert "the upper bound" in note_on(count._replace(above=80), as_clipped("v"))[0]
+    late = OutsideCount("t", TIMES, 0, 150, 1000, 2.0, 2.0)
+    assert note_on(late, as_times("t")) == ()
+    assert "if the grid is not meant to end before" in note_on(late._replace(above=300), as_times("t"))[0]
+    assert note_on(late._replace(above=900), as_usual("t")) == ()
+
+
+def test_noise_alone_and_rehearsals_tell_nothing() -> None:
+    assert note_on(OutsideCount("v", VALUES, 9.9, 9.9, 100, 2.0, 2.0)) == ()
+    query = CountQuery((Axis("v", VALUES.with_outside(Outside.APART)),), Read.CELLS)
+    plan = Central().turn(query, ONE, AddRemove(EACH_RECORD))
+    assert counts_outside(Release.rehearsed(plan)) == ()
