@@ -31,9 +31,10 @@ class Given:
         pass
 
     def after(self, tick: int) -> Iterator[Sequence[Window]]:
-        counts = np.arange(self._keys, dtype=np.int64) % 50
+        counts, none = np.arange(self._keys, dtype=np.int64) % 50, np.zeros(4, dtype=np.int64)
         for first in range(tick + 1, self._steps + 1, self._at_once):
-            yield [Window(step, counts) for step in range(first, min(first + self._at_once, self._steps + 1))]
+            last = min(first + self._at_once, self._steps + 1)
+            yield [Window(step, counts, none) for step in range(first, last)]
 
     def done(self, tick: int) -> None:
         pass

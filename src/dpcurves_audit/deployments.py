@@ -81,12 +81,15 @@ class StreamDoor:
         mechanism: The mechanism.
         query: What is counted at each step; tuples are in the first state.
         loss: The loss of the whole stream.
+        reasons: How many reasons the table has behind the states. If there are any, tuples of odd steps have the first
+            one, and those of even steps are counted.
     """
 
     name: str
     mechanism: Any
     query: Any
     loss: PrivacyLoss
+    reasons: int = 0
 
     @cached_property
     def _plan(self) -> Plan:
@@ -94,8 +97,10 @@ class StreamDoor:
         return made
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
-        tables = np.zeros((len(data), self.query.keys), dtype=np.int64)
+        tables = np.zeros((len(data), self.query.keys + self.reasons), dtype=np.int64)
         tables[:, 0] = data
+        if self.reasons:
+            tables[::2, [0, self.query.keys]] = tables[::2, [self.query.keys, 0]]
         randomness = Randomness.system().expanded()
         return np.array([self._once(tables, randomness) for _ in range(number)], dtype=np.float64)
 
@@ -109,7 +114,14 @@ class StreamDoor:
 
 def _streams() -> Iterator[Audited]:
     from dpcurves_streams import mechanisms as own
-    from dpcurves_streams.queries import Forest, GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
+    from dpcurves_streams.queries import (
+        TUPLE_REASONS,
+        Forest,
+        GroupedTickQuery,
+        HierarchyQuery,
+        PrunedQuery,
+        TickQuery,
+    )
 
     one, forest = (Categories("state", ("a",)),), Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
     ticks = TickQuery(one, STEPS)
@@ -125,6 +137,10 @@ def _streams() -> Iterator[Audited]:
     for name, mechanism, query, losses in found:
         for loss in losses:
             yield Audited(f"{name}: {loss}", StreamDoor(name, mechanism, query, loss), family, loss, "mechanism")
+    name, reasons = "stream, each step and what is not counted", len(TUPLE_REASONS)
+    for loss in (ONE, HALF_RHO):
+        door = StreamDoor(name, own.WithUncounted(own.Perturber()), ticks, loss, reasons)
+        yield Audited(f"{name}: {loss}", door, family, loss, "mechanism")
 
 
 def _readings(data: Any, counts: Any, loss: PrivacyLoss, store: str) -> list[Any]:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from .feed import JsonLinesTuples as JsonLinesTuples
     from .feed import RedisSink as RedisSink
     from .feed import RedisStream as RedisStream
-    from .feed import follow as follow
     from .feed import plot as plot
+    from .feed.follow import follow as follow
     from .queries import Forest as Forest
     from .readings import *  # noqa: F403
     from .trust import CentralStream as CentralStream

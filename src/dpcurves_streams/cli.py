@@ -7,10 +7,11 @@ import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from warnings import catch_warnings
 
 from dpcurves.cli.app import Provided
 from dpcurves.cli.options import Argument, Price, amount, categories, chance, flag, grid_of, option, perhaps, whole
-from dpcurves.cli.terminal import Misuse, filling_late, named, say, say_plainly, terminal
+from dpcurves.cli.terminal import Misuse, filling_late, named, say, say_plainly, tell, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -248,6 +249,8 @@ class Watching:
                 yield replace(step, drift=watch.after(reading).lines())
 
 
+MANY_STEPS = 1024
+"""Steps over which errors of totals are forecast where no end is declared."""
 SHOWN_LIVE, BAR_AFTER = 20, 2.0
 """States that --live shows, and seconds after which steps that are written show how far they are."""
 ENDS = ("low", "high")
@@ -313,6 +316,7 @@ def plan(asked: Asked, steps: Steps, tuples: TupleOptions, price: Price) -> None
     say(screen, f"{made.made_by}: {loss}, {made.adjacency}, protects {made.adjacency.unit}")
     what = "one total so far, or window," if asked.reading == "totals" else "one count, before smoothing"
     say(screen, f"standard deviation of the noise of {what}: {made.error:.4g}")
+    _say_uncounted(screen, made)
     table = Table("protected", "loses", title="What it costs", title_justify="left")
     whose = "all tuples of a user in" if tuples.user else "one tuple in"
     table.add_row(f"{whose} one step", str(loss))
@@ -323,6 +327,18 @@ def plan(asked: Asked, steps: Steps, tuples: TupleOptions, price: Price) -> None
             table.add_row(f"{whose} each of {width} steps in a row", str(_times(loss, width)))
     table.add_row(f"{whose} every step", "without bound: no end" if ticks is None else str(_times(loss, ticks)))
     say(screen, table)
+
+
+def _say_uncounted(screen: Any, made: Plan) -> None:
+    """Print how noisy the totals of what is not counted would be, and what they cost."""
+    from .laws import CountsAndUncounted
+
+    law, ticks = made.law.required(CountsAndUncounted), getattr(made.query, "ticks", None) or MANY_STEPS
+    told = f"of a total of tuples that are not counted, by reason: {law.uncounted.mean_variance(ticks) ** 0.5:.4g}"
+    say(screen, f"standard deviation of the noise {told} (at no further loss: a tuple is counted or has a reason)")
+    if law.beyond is not None:
+        users = f"of the total of users beyond the cap: {law.beyond.mean_variance(ticks) ** 0.5:.4g}"
+        say(screen, f"standard deviation of the noise {users} ({law.beyond_fraction} of the loss)")
 
 
 def _times(loss: Any, events: int) -> Any:
@@ -344,7 +360,7 @@ def _deliver(following: Iterable[StepReading], shown: Shown, plan: Plan) -> None
         _screen(shown) as live,
         progress as fill,
     ):
-        for reading in following:
+        for reading in _telling(following, is_live=live is not None):
             if file is not None:
                 file.write(reading)
             if fill is not None:
@@ -353,6 +369,24 @@ def _deliver(following: Iterable[StepReading], shown: Shown, plan: Plan) -> None
                 live.update(_table(reading, plan.error))
             elif file is None:
                 say_plainly("\n".join(json.dumps(line) for line in reading.lines()))
+
+
+def _telling(following: Iterable[StepReading], *, is_live: bool) -> Iterator[StepReading]:
+    """Steps; what their notes say stands on standard error, once each, and with --live at the end."""
+    from dpcurves.curves.result import CurveWarning
+
+    told, latest = dict[Any, str](), None
+    with catch_warnings(action="ignore", category=CurveWarning):  # their texts are the notes
+        for latest in following:
+            yield latest
+            for reason, note in latest.uncounted.notes.items():
+                if reason not in told and not is_live:
+                    tell(f"step {latest.step}: {note}")
+                    told[reason] = note
+    if latest is not None:
+        for reason, note in {**latest.uncounted.notes, **latest.uncounted.notes_so_far}.items():
+            if told.get(reason) != note:
+                tell(f"step {latest.step}: {note}")
 
 
 def _screen(shown: Shown) -> Any:
@@ -367,10 +401,10 @@ def _table(reading: StepReading, error: float) -> Any:
     from rich.console import Group as Together
     from rich.table import Table
 
-    lines = [line for line in reading.lines() if "drift" not in line]
+    lines = [line for line in reading.lines() if not {"drift", "uncounted"} & line.keys()]
     stated = {name: lines[0][name] for name in ("level", "covers") if name in lines[0]}
     hidden = ("stream", "step", "start", *stated)
-    names = [name for name in lines[0] if name not in hidden and not name.endswith(ENDS)]
+    names = [name for name in lines[0] if name not in hidden and not name.endswith((*ENDS, "unbiased"))]
     table = Table(*names)
     for line in lines[:SHOWN_LIVE]:
         table.add_row(*(_cell(line, name) for name in names))
@@ -379,6 +413,8 @@ def _table(reading: StepReading, error: float) -> Any:
     head = f"{reading.stream}: step {reading.step}, {reading.start} ({noise})"
     left = len(lines) - SHOWN_LIVE
     below = [f"and {left} more"] if left > 0 else []
+    uncounted = (f"{line['uncounted']} {_cell(line, 'total')}" for line in reading.uncounted.lines())
+    below += [f"not counted so far: {', '.join(uncounted)}", *reading.uncounted.notes.values()]
     for each in reading.drift:
         told = f"drift, {each['drift']}: {each['value']:.3g}, threshold {each['threshold']:.3g}"
         below.append(told + ", alarm" * each["alarm"])

@@ -16,12 +16,13 @@ import numpy as np
 from dpcurves.arguments import Refused
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.codec import STORED
-from dpcurves.laws.law import LEAST_VARIANCE, Family, Law, Noise
+from dpcurves.laws.interval_sums import IntervalSums
+from dpcurves.laws.law import LEAST_VARIANCE, Family, Law, Noise, law_from_json
 from dpcurves.laws.toeplitz_sums import causal_product
 
 __all__ = [
-    "BufferedPrefixes", "GroupedCounts", "HierarchyCounts", "NodeEstimates", "PrefixLaw", "PrunedCounts",
-    "TreeCounts",
+    "BufferedPrefixes", "CountedSoFar", "CountsAndUncounted", "GroupedCounts", "HierarchyCounts", "NodeEstimates",
+    "PrefixLaw", "PrunedCounts", "TreeCounts",
 ]  # fmt: skip
 
 
@@ -251,6 +252,53 @@ class PrunedCounts(TickLaw):
         return counts, variances
 
 
+@dataclass(frozen=True, slots=True)
+class CountsAndUncounted(TickLaw):
+    """Each tick releases counts, then totals so far of tuples that were not counted, by reason.
+
+    Attributes:
+        counts: The law of the counts.
+        uncounted: That of totals of tuples that are in no count, one for each of `TUPLE_REASONS`.
+        beyond: That of the total of users who had more tuples in a step than are used; None: there is no cap.
+        beyond_fraction: The fraction of the loss that `beyond` has; 0 without a cap.
+    """
+
+    KEY = "uncounted"
+    FIELDS = MappingProxyType(
+        {KEY: "uncounted", "counts": "counts", "beyond": "beyond", "beyond_fraction": "beyond_fraction"}
+    )
+
+    counts: Law
+    uncounted: TreeCounts
+    beyond: TreeCounts | None
+    beyond_fraction: Fraction
+
+    @property
+    def size(self) -> int:
+        return self.size_of_counts + self.uncounted.size + (0 if self.beyond is None else self.beyond.size)
+
+    @property
+    def size_of_counts(self) -> int:
+        """The number of values of the counts, which come first."""
+        size = self.counts.size
+        return 0 if size is None else size
+
+    def _own_json(self) -> dict[str, Any]:
+        laws = {"counts": self.counts, self.KEY: self.uncounted, "beyond": self.beyond}
+        return {
+            **{name: None if law is None else law.to_json(law.blank(), None) for name, law in laws.items()},
+            "beyond_fraction": str(self.beyond_fraction),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        beyond = stored["beyond"]
+        return cls(
+            law_from_json(stored["counts"]), TreeCounts.from_json(stored[cls.KEY]),
+            None if beyond is None else TreeCounts.from_json(beyond), Fraction(stored["beyond_fraction"]),
+        )  # fmt: skip
+
+
 LATTICE = 20
 """Values are in units of ``2**-LATTICE`` tuples."""
 MOST_BUFFERED = 2**20
@@ -395,12 +443,12 @@ class PrefixTree:
         if len(self.noises) != len(self.widths):
             raise Refused("noises", "every level has its noise")
 
-    @property
+    @cached_property
     def radices(self) -> tuple[int, ...]:
         """The number of children of a node of each level but the last."""
         return tuple(wide // fine for wide, fine in zip(self.widths, self.widths[1:], strict=False))
 
-    @property
+    @cached_property
     def over(self) -> int:
         """The denominator of the noise of the whole block, a whole number: each level weighs in `PARTS`."""
         return prod(PARTS for _ in self.radices)
@@ -616,3 +664,59 @@ def block_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
 def denominator(tree: PrefixTree) -> int:
     """The denominator of `block_noise` of prefixes."""
     return int(PARTS ** len(tree.radices)) * prod(tree.radices)
+
+
+MOST_RECENT = 64
+"""Ticks whose variances are remembered: a few more than are looked at together."""
+
+
+class CountedSoFar:
+    """The unbiased number of tuples that are counted so far, from released counts under any law of streams.
+
+    Args:
+        law: The law of the counts.
+        states: How many states a tick counts; aggregations of them are none.
+    """
+
+    __slots__ = ("_estimator", "_law", "_nodes", "_roots", "_states", "_total", "_variances", "tick")
+
+    def __init__(self, law: Law, states: int) -> None:
+        self._law, self._states, self.tick, self._total = law, states, 0, 0.0
+        self._estimator = law.estimator() if isinstance(law, PrefixLaw) else None
+        self._nodes = None
+        if isinstance(law, HierarchyCounts):
+            noises = [np.inf if noise is None else noise.variance for noise in law.noises]
+            self._nodes = NodeEstimates(law.parents, np.array(noises))
+        self._roots = [node for node, parent in enumerate(getattr(law, "parents", ())) if parent < 0]
+        self._variances = [0.0]  # of the noise of all ticks so far, after each tick that may still be needed
+
+    def read(self, values: Sequence[int]) -> float:
+        """The number after the integers of the next tick."""
+        self.tick += 1
+        if self._estimator is not None:
+            self._total = float(self._estimator.read(np.array(values, dtype=np.float64)).sum())
+            return self._total
+        number, variance = self._of_tick(values)
+        self._total += number
+        self._variances = [*self._variances[-MOST_RECENT:], self._variances[-1] + variance]
+        return self._total
+
+    def variance(self, width: int | None) -> float:
+        """The variance of the noise of the number of the last ticks, so many as the width; None: of all."""
+        if isinstance(self._law, PrefixLaw):
+            return self._states * self._law.variance(self.tick, width)
+        return self._variances[-1] - (0.0 if width is None else self._variances[-1 - width])
+
+    def _of_tick(self, values: Sequence[int]) -> tuple[float, float]:
+        law = self._law
+        if isinstance(law, IntervalSums):
+            return float(sum(values)), self._states * law.levels[-1].noise.variance
+        if isinstance(law, GroupedCounts):
+            states = values[law.keys - self._states : law.keys]
+            return float(sum(states)), self._states * law.noise.variance
+        if isinstance(law, PrunedCounts):
+            counts, variances = law.totals(values)
+        else:
+            nodes: Any = self._nodes
+            counts, variances = nodes.of(np.array(values, dtype=np.float64)), nodes.variances
+        return float(counts[self._roots].sum()), float(variances[self._roots].sum())

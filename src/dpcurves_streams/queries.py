@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Self
 
 from dpcurves.arguments import Refused, WrongKind, exact, make_each_whole, make_whole, several
@@ -231,6 +233,42 @@ class PrunedQuery(HierarchyQuery):
             raise Refused("least", f"a whole number from 0 to {MOST_TICKS} is needed, got {self.least}")
         if not 0 < self.share < 1:
             raise Refused("share", f"a part of the loss between 0 and 1 is needed, got {self.share}")
+
+
+# What is not counted. Public names of public reasons.
+class Uncounted(Enum):
+    """Why a tuple is not counted, in the order in which reasons are looked for: the first one holds.
+
+    The last one counts users in one step, not tuples: a million tuples of one user would be a million times as much.
+    """
+
+    UNREADABLE = "unreadable"
+    OUTSIDE = "outside the steps"
+    LATE = "late"
+    OTHER_STATE = "other state"
+    BEYOND_CAP = "users beyond the cap"
+
+
+TUPLE_REASONS = tuple(reason for reason in Uncounted if reason is not Uncounted.BEYOND_CAP)
+"""Reasons that count tuples: a tuple that is used is in one state, or has one of these."""
+LONGEST_HORIZON = 2**12
+"""Steps up to which totals of what is not counted are planned for the public end; beyond it, for epochs that double."""
+
+
+def reasons_of(is_capped: bool) -> tuple[Uncounted, ...]:
+    """The reasons of a stream, in their order: with a cap of tuples per user, the last one is that."""
+    return tuple(Uncounted) if is_capped else TUPLE_REASONS
+
+
+@lru_cache(maxsize=64)  # a pure function of public facts
+def uncounted_query(reasons: tuple[Uncounted, ...], ticks: int | None) -> TickQuery:
+    """Totals so far of what is not counted, one for each reason.
+
+    >>> uncounted_query(TUPLE_REASONS, 12).keys
+    4
+    """
+    horizon = ticks if ticks is not None and ticks <= LONGEST_HORIZON else None
+    return TickQuery((Categories("reason", tuple(each.value for each in reasons)),), horizon, (), Read.PREFIXES)
 
 
 def require_states(axes: tuple[Axis | Categories, ...], forest: Forest) -> None:

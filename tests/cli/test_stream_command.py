@@ -36,8 +36,13 @@ def test_a_step_and_state_is_a_line_and_a_second_run_repeats_it(run: Run, events
     first = run("stream", events, *TERMS, "--store", store, "--json", out)
     assert (first.exit_code, first.stdout) == (0, "")
     found = lines(out.read_text())
-    assert [(line["step"], line["ap"]) for line in found] == [(step, ap) for step in range(1, 7) for ap in "ab"]
-    assert found[2].keys() == {"stream", "step", "start", "ap", "count", "low", "high", "level", "covers"}
+    counts = [line for line in found if "uncounted" not in line]
+    assert [(line["step"], line["ap"]) for line in counts] == [(step, ap) for step in range(1, 7) for ap in "ab"]
+    interval = {"low", "high", "unbiased", "level", "covers"}
+    assert counts[2].keys() == {"stream", "step", "start", "ap", "count", *interval}
+    reasons = [line for line in found if "uncounted" in line]
+    assert [line["uncounted"] for line in reasons[:4]] == ["unreadable", "outside the steps", "late", "other state"]
+    assert reasons[0].keys() == {"stream", "step", "start", "uncounted", "total", *interval}
     again = run("stream", events, *TERMS, "--store", store)
     assert lines(again.stdout) == found
     assert Ledger.open(store).balance("stream").spent.digits == "1"
@@ -56,14 +61,14 @@ def test_the_example_runs_with_windows_and_events_in_every_reading(run: Run, tmp
         done = run("stream", "--example", "--window", "6", "--event", "jump:3:30", "--event", "low:6:20", *given)
         assert done.exit_code == 0, done.stderr
         found = lines(done.stdout)
-        assert len(found) == 96 * keys
+        assert len(found) == 96 * (keys + 5)  # four reasons, and users beyond the cap
         assert {"window:6", "jump:3:30", "low:6:20"} < found[0].keys()
 
 
 def test_totals_so_far_are_shown_with_intervals_for_these_records(run: Run, events: Path) -> None:
     done = run("stream", events, *TERMS, "--store", "sqlite://", "--reading", "totals", "--window", "2")
     assert done.exit_code == 0, done.stderr
-    last = lines(done.stdout)[-1]
+    last = [line for line in lines(done.stdout) if "uncounted" not in line][-1]
     assert {"total", "low", "high", "window:2", "window:2:low", "window:2:high"} < last.keys()
     assert (last["level"], last["covers"]) == (0.95, "for these records")
     live = run("stream", events, *TERMS, "--store", "sqlite://", "--reading", "totals", "--live")

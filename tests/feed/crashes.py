@@ -64,7 +64,7 @@ class Given:
     def after(self, tick: int) -> Iterator[Sequence[Window]]:
         for step in range(tick + 1, self._steps + 1):
             self._dying.begin(step)
-            yield [Window(step, np.array([step, 100, 7 * step], dtype=np.int64))]
+            yield [Window(step, np.array([step, 100, 7 * step], dtype=np.int64), np.array([step, 0, 2, 9]))]
 
     def done(self, tick: int) -> None:
         self._dying.pass_by()
@@ -98,7 +98,8 @@ def follow_until_killed(url: str, name: str, steps: int, folder: Path, dying: Dy
     with (folder / f"{name}.witness").open("a") as witness, JsonLinesFile(folder / f"{name}.jsonl") as sink:
         sink._file = Torn(sink._file, dying)  # type: ignore[assignment]
         for reading in stream:
-            witness.write(json.dumps([reading.step, reading.values]) + "\n")
+            shown = [*reading.values, *reading.uncounted.noisy.values]
+            witness.write(json.dumps([reading.step, shown]) + "\n")
             witness.flush()
             sink.write(reading)
             if reading.step == steps:  # the stream has no end that is declared
@@ -132,9 +133,9 @@ def require_once(url: str, name: str, steps: int, folder: Path) -> None:
     assert sorted(shown) == list(range(1, steps + 1)), f"{name}: a step was skipped"
     assert all(len(values) == 1 for values in shown.values()), f"{name}: a step has two values"
     lines = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
-    counts = [max(0.0, float(value)) for step in sorted(shown) for values in shown[step] for value in values]
-    assert [line["step"] for line in lines] == [step for step in sorted(shown) for _ in range(3)]
-    assert [line["count"] for line in lines] == counts
+    noisy = [value for step in sorted(shown) for values in shown[step] for value in values]
+    assert [line["step"] for line in lines] == [step for step in sorted(shown) for _ in range(3 + 4)]
+    assert [line["unbiased"] for line in lines] == noisy
     assert Ledger.open(url).balance(name).spent.digits == "1"
 
 

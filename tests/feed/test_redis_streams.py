@@ -93,6 +93,12 @@ def script(client: Any) -> None:
 
 
 EXPECTED = [(1, 1), (1, 0), (0, 1)]
+UNCOUNTED = [(0, 0, 0, 0), (0, 1, 1, 0), (1, 1, 1, 0)]
+"""So far, of each reason, by the step that was open when an entry came."""
+
+
+def uncounted(stream: Following) -> list[tuple[float, ...]]:
+    return [tuple(reading.uncounted.noisy.values) for reading in stream]
 
 
 def test_what_is_late_is_told_by_the_id_and_all_is_acknowledged_in_the_end(server: str, client: Any) -> None:
@@ -140,9 +146,32 @@ def test_killed_before_the_commit_or_before_the_acknowledgement_nothing_is_lost_
     assert killed(follow_and_die) == -signal.SIGKILL
     assert waiting(client) == 7
     assert values(followed(server, store)) == EXPECTED
+    assert uncounted(followed(server, store)) == UNCOUNTED
     add(client, 27, 5, "a")  # it comes to a step that is over
     assert values(followed(server, store)) == EXPECTED
     assert Ledger.open(store).balance("stream").spent.digits == "10000"
+
+
+def test_an_entry_that_is_late_is_counted_once_though_it_is_delivered_again(
+    server: str, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first process stores two of three steps, acknowledges nothing, and is gone."""
+    script(client)
+    store = f"sqlite:///{tmp_path}/s.db"
+    monkeypatch.setattr(redis_streams, "LEASE_SECONDS", 0.5)
+
+    def begin() -> None:
+        monkeypatch.setattr(RedisWindows, "done", lambda *_: None)
+        monkeypatch.setattr(redis_streams._Entries, "now", lambda _: 25_000_000)  # the third step is open
+        stream = followed(server, store)
+        assert [next(stream).step, next(stream).step] == [1, 2]
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert killed(begin) == -signal.SIGKILL
+    assert Ledger.open(store).verify().entries == 4  # the account, the charge, two steps
+    assert waiting(client) == 7
+    assert uncounted(followed(server, store)) == UNCOUNTED
+    assert waiting(client) == 0
 
 
 ADD_NOW = """

@@ -7,7 +7,7 @@ import csv
 import json
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import pi, sin
+from math import pi, prod, sin
 from os import PathLike, fspath
 from queue import Empty, Queue
 from threading import Thread
@@ -24,7 +24,8 @@ from dpcurves.records.engines.engine import BoundAxis
 from dpcurves.records.opening import source_of
 from dpcurves.records.source import FAILURE, Column, Kind, batches_from, called, hidden, place_of
 
-from .windows import Intake, OpenWindows, Reason, Window, Windows
+from ..queries import Uncounted
+from .windows import PLACE_OF, RELEASED, Intake, OpenWindows, Reason, Window, Windows
 
 Given = Mapping[str, Any] | None
 """A tuple, by the names of its fields; None: it could not be read."""
@@ -56,7 +57,7 @@ class Arriving:
 
     def after(self, tick: int) -> Iterator[Sequence[Window]]:
         """Iterate over later windows, as they close."""
-        windows = self._intake.open_windows(tick)
+        windows = self._intake.open_windows(tick, may_repeat=True)
         if self._intake.is_over:
             _read_all(self._tuples, lambda given: windows.take(given, None))
             for ticks in self._intake.batches(tick + 1, self._intake.schedule.ticks or 0):
@@ -249,7 +250,7 @@ _MOMENT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UseRule:
     """The rule that chooses which tuples of a unit are counted. Public.
 
     Attributes:
@@ -258,7 +259,8 @@ class Used:
         most: How many tuples of one user in one step are used.
         start: When step 1 begins, in microseconds since 1970.
         every: How long a step is, in microseconds.
-        last: The last step that is counted.
+        ticks: How many steps there are.
+        last: The last step that has closed, and is counted.
     """
 
     time: str
@@ -266,14 +268,19 @@ class Used:
     most: int
     start: int
     every: int
+    ticks: int
     last: int
 
 
 class Tuples:
     """Opened tuples. Shows nothing of them.
 
-    Formal guarantees: which tuples of one user in one step are used is a function of the key and of these tuples. After
-    the schema was checked no tuple makes any of this fail.
+    All came in time: a tuple whose time cannot be read, or is outside of all steps, counts in step 1. Of a user in a
+    step, tuples in declared states are used first, then those that have a reason.
+
+    Formal guarantees: which tuples of one user in one step are used is a function of the key and of these tuples: K at
+    most, each in one slot, a cell or a reason, and one more slot counts the users with more than K. After the schema
+    was checked no tuple makes any of this fail.
 
     Args:
         data: What `open_records` takes.
@@ -288,7 +295,7 @@ class Tuples:
     __slots__ = ("_axes", "_engine", "_key", "_places", "_source", "_used")
 
     def __init__(
-        self, data: Any, used: Used, axes: Sequence[Axis | Categories], key: bytes, delimiter: str = ","
+        self, data: Any, used: UseRule, axes: Sequence[Axis | Categories], key: bytes, delimiter: str = ","
     ) -> None:
         self._source, self._used, self._axes, self._key = source_of(data, delimiter), used, axes, key
         named = [(used.time, "time"), *((axis.column, "state") for axis in axes)]
@@ -306,26 +313,32 @@ class Tuples:
             self._engine = None
 
     def counts(self, after: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
-        """Steps, places and numbers of tuples, in the order of steps; what is zero is left out. From `after` on."""
-        engine = self._opened()
-        rows = (
-            f"SELECT tick, place, count(*) AS tuples FROM {_PLACED} WHERE rank <= {self._used.most} AND tick > {after}"
-        )
-        query = f"{rows} AND tick <= {self._used.last} GROUP BY tick, place ORDER BY tick, place"
+        """Steps, slots and numbers of tuples, in the order of steps; what is zero is left out. From `after` on.
+
+        Slots are the cells, then the places of `Uncounted`: its last one has one for each user beyond the cap.
+        """
+        engine, most = self._opened(), self._used.most
+        slot = f"CASE WHEN rank > {most} THEN {self._cells + PLACE_OF[Uncounted.BEYOND_CAP]} ELSE slot END"
+        rows = f"SELECT step, {slot} AS slot FROM {_PLACED} WHERE rank <= {most + 1} AND step > {after}"
+        counted = f"SELECT step, slot, count(*) AS tuples FROM ({rows} AND step <= {self._used.last})"
+        query = f"{counted} GROUP BY step, slot ORDER BY step, slot"
         batches = batches_from(hidden(lambda: engine.connection.sql(query), FAILURE))
         while (batch := hidden(lambda: next(batches, None), FAILURE)) is not None:
-            tick, place, tuples = (column.to_numpy() for column in batch)
-            yield tick, place, tuples
+            step, place, tuples = (column.to_numpy() for column in batch)
+            yield step, place, tuples
 
-    def dropped(self) -> tuple[int, int, int, int]:
+    def dropped(self) -> dict[Reason, int]:
         """CONFIDENTIAL. How many are malformed, outside of all steps, of no declared state, and beyond the cap."""
-        most, last = self._used.most, self._used.last
-        inside = f"tick BETWEEN 1 AND {last}"
-        reasons = ("tick IS NULL", f"NOT {inside}", f"{inside} AND place IS NULL", f"{inside} AND rank > {most}")
-        counts = ", ".join(f"count(*) FILTER (WHERE {reason})" for reason in reasons)
+        reasons = [f"slot = {self._cells + PLACE_OF[RELEASED[reason]]}" for reason in _UNCOUNTED]
+        beyond = f"slot < {self._cells} AND step <= {self._used.last} AND rank > {self._used.most}"
+        counts = ", ".join(f"count(*) FILTER (WHERE {reason})" for reason in (*reasons, beyond))
         engine = self._opened()
         (row,) = hidden(lambda: engine.connection.execute(f"SELECT {counts} FROM {_PLACED}").fetchall(), FAILURE)
-        return row
+        return dict(zip((*_UNCOUNTED, Reason.BEYOND_CAP), row, strict=True))
+
+    @property
+    def _cells(self) -> int:
+        return prod(axis.slots for axis in self._axes)
 
     def _opened(self) -> Engine:
         if self._engine is None:
@@ -344,17 +357,29 @@ class Tuples:
         tick = f"CASE WHEN moment < {used.start} THEN 0 ELSE (moment - {used.start}) // {used.every} + 1 END"
         placed = f"SELECT {tick} AS tick, {place_in_sql(bound)} AS place, moment, owner FROM ({rows})"
         secret = {} if used.user is None else {"secret": self._key.hex()}
-        engine.connection.execute(f"CREATE TEMP TABLE {_PLACED} AS {_ranked(placed, used)}", secret)
+        ranked = _ranked(_slotted(placed, used.ticks, self._cells), used, self._cells)
+        engine.connection.execute(f"CREATE TEMP TABLE {_PLACED} AS {ranked}", secret)
 
 
-def _ranked(placed: str, used: Used) -> str:
-    """The tuples of a user in a step that are in a declared state, in an order that was drawn in secret."""
+def _slotted(placed: str, ticks: int, cells: int) -> str:
+    """The step and the slot of each tuple: its cell, or the first reason of `Uncounted` that holds."""
+    outside = f"tick NOT BETWEEN 1 AND {ticks}"
+    of = {reason: cells + place for reason, place in PLACE_OF.items()}
+    slot = (
+        f"CASE WHEN tick IS NULL THEN {of[Uncounted.UNREADABLE]} WHEN {outside} THEN {of[Uncounted.OUTSIDE]} "
+        f"WHEN place IS NULL THEN {of[Uncounted.OTHER_STATE]} ELSE place END"
+    )
+    step = f"CASE WHEN tick IS NULL OR {outside} THEN 1 ELSE tick END"
+    return f"SELECT {step} AS step, {slot} AS slot, place, moment, owner FROM ({placed})"
+
+
+def _ranked(slotted: str, used: UseRule, cells: int) -> str:
+    """The tuples of a user in a step: those in a declared state first, in an order that was drawn in secret."""
     if used.user is None:
-        return f"SELECT tick, place, CASE WHEN place IS NOT NULL THEN 1 END AS rank FROM ({placed})"
+        return f"SELECT step, slot, 1 AS rank FROM ({slotted})"
     drawn = "sha256(concat_ws('|', $secret, coalesce(owner::VARCHAR, ''), moment, place))"
-    alike = "PARTITION BY tick, owner, place IS NULL"
-    rank = f"CASE WHEN place IS NOT NULL THEN row_number() OVER ({alike} ORDER BY {drawn}) END"
-    return f"SELECT tick, place, {rank} AS rank FROM ({placed})"
+    order = f"PARTITION BY step, owner ORDER BY slot >= {cells}, {drawn}, slot"
+    return f"SELECT step, slot, row_number() OVER ({order}) AS rank FROM ({slotted})"
 
 
 def _moment(column: Column, place: int) -> str:
@@ -371,7 +396,7 @@ def _any_moment(column: Column, place: int) -> str:
     return _MOMENT.format(text=column.text.format(called(place)))
 
 
-_DROPPED = (Reason.MALFORMED, Reason.OUTSIDE, Reason.UNKNOWN, Reason.BEYOND_CAP)
+_UNCOUNTED = (Reason.MALFORMED, Reason.OUTSIDE, Reason.UNKNOWN)
 
 
 class AtRest:
@@ -398,7 +423,7 @@ class AtRest:
         last = self._intake.schedule.closed_by(self._intake.clock.now())
         tuples = self._opened(last)
         try:
-            for reason, count in zip(_DROPPED, tuples.dropped(), strict=True):
+            for reason, count in tuples.dropped().items():
                 self._intake.dropped.add(reason, count)
             yield from self._windows(_Found(tuples, tick), tick, last)
         finally:
@@ -409,14 +434,18 @@ class AtRest:
 
     def _windows(self, found: _Found, tick: int, last: int) -> Iterator[Sequence[Window]]:
         for ticks in self._intake.batches(tick + 1, last):
-            table = np.zeros((len(ticks), self._intake.cells), dtype=np.int64)
-            for at, place, count in found.up_to(ticks.stop):
-                table[at - ticks.start, place] = count
-            yield [Window(each, row) for each, row in zip(ticks, table, strict=True)]
+            cells = self._intake.cells
+            table = np.zeros((len(ticks), cells + len(self._intake.reasons)), dtype=np.int64)
+            for at, slot, count in found.up_to(ticks.stop):
+                table[at - ticks.start, slot] = count
+            yield [Window(each, row[:cells], row[cells:]) for each, row in zip(ticks, table, strict=True)]
 
     def _opened(self, last: int) -> Tuples:
         fields, schedule = self._intake.fields, self._intake.schedule
-        used = Used(fields.time, fields.user, fields.tuples_per_user or 1, schedule.start, schedule.every, last)
+        used = UseRule(
+            fields.time, fields.user, fields.tuples_per_user or 1, schedule.start, schedule.every, schedule.ticks or 0,
+            last,
+        )  # fmt: skip
         return Tuples(self._data, used, self._intake.axes, self._intake.key, self._delimiter)
 
 

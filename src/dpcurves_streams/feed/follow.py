@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from os import PathLike
 from typing import Any, Protocol, cast, runtime_checkable
+from warnings import warn
 
 from dpcurves.arguments import Refused, WrongKind, require_kind
 from dpcurves.conversation import ALL, Plan, PrivacyStatement, Release
@@ -15,8 +16,11 @@ from dpcurves.ledger import Account, Currency, Grant, Ledger, QuestionBudget
 from dpcurves.noise.randomness import LEAST_SECRET, Randomness
 from dpcurves.privacy import Neighbours, PrivacyLoss
 
-from ..mechanisms import STREAMS, Sequential
+from ..laws import CountsAndUncounted
+from ..mechanisms import STREAMS, Sequential, WithUncounted
+from ..queries import Uncounted
 from ..readings.question import StreamQuestion
+from ..readings.uncounted import Facts, UncountedReader
 from ..trust import CentralStream
 from .files import JSON_LINES, Arriving, AtRest, JsonLinesTuples
 from .reading import StepReading
@@ -46,7 +50,7 @@ class Following:
     of all later entries ahead of the clock; after a pause these count as read late.
 
     Attributes:
-        plan: What is released at each step, and how noisy it is.
+        plan: What is released at each step, and how noisy it is: counts, and totals of what is not counted, by reason.
         dropped: CONFIDENTIAL. How many tuples do not count, and why.
     """
 
@@ -66,13 +70,30 @@ class Following:
         return f"Following({self._stream.name!r})"
 
     def _read(self) -> Iterator[StepReading]:
-        reader, stream = self._stream.counts.reader(self.plan), self._stream
-        states, privacy = stream.counts.states, stream.privacy
+        stream, law = self._stream, self.plan.law.required(CountsAndUncounted)
+        reader = stream.counts.reader(replace(self.plan, law=law.counts))
+        of_uncounted = UncountedReader(self.plan, stream.facts)
+        states, warned, latest = stream.counts.states, dict[Uncounted, str](), None
         for tick, release in self._releases():
+            counts, uncounted = release.values[: law.size_of_counts], release.values[law.size_of_counts :]
+            latest = of_uncounted.read(counts, uncounted)
+            self._warn(latest.notes, warned)
             yield StepReading(
-                stream.name, stream.schedule.begins(tick), states, release.values, reader.read(release.values),
-                privacy,
+                stream.name, stream.schedule.begins(tick), states, counts, reader.read(counts), latest,
+                stream.privacy.noted(*latest.notes.values()),
             )  # fmt: skip
+        if latest is not None:
+            self._warn(latest.notes_so_far, warned)
+
+    @staticmethod
+    def _warn(notes: Mapping[Uncounted, str], warned: dict[Uncounted, str]) -> None:
+        """Warn of each reason once, from released numbers alone."""
+        from dpcurves.curves.result import CurveWarning
+
+        for reason, note in notes.items():
+            if reason not in warned:
+                warned[reason] = note
+                warn(note, CurveWarning, stacklevel=4)
 
     def _releases(self) -> Iterator[tuple[int, Release]]:
         """Those that are stored, and then those to come."""
@@ -102,8 +123,9 @@ class Following:
         texts, trust = {}, self._stream.trust
         for window in windows:
             trust.require_next(watcher, window.tick)
-            counts, randomness = window.checked(self._stream.intake.cells), self._stream.randomness_of(window.tick)
-            release, watcher = trust.step(self.plan, watcher, counts, self._allotment, randomness)
+            intake, randomness = self._stream.intake, self._stream.randomness_of(window.tick)
+            table = window.checked(intake.cells, len(intake.reasons))
+            release, watcher = trust.step(self.plan, watcher, table, self._allotment, randomness)
             texts[window.tick] = release.to_json()
         return watcher, texts
 
@@ -142,6 +164,12 @@ class _Stream:
     @property
     def schedule(self) -> Schedule:
         return self.intake.schedule
+
+    @property
+    def facts(self) -> Facts:
+        """Public facts that notes name."""
+        schedule, fields = self.schedule, self.intake.fields
+        return Facts(fields.time, schedule.steps, f"{schedule.grace / 1e6:g} s", fields.tuples_per_user)
 
     @property
     def binding(self) -> str:
@@ -237,12 +265,15 @@ def follow(
     Raises:
         ValueError: what is declared does not fit, a field is not there, or the store holds another stream under this
             name; nothing was charged.
+
+    Warns:
+        CurveWarning: much of what came is not counted, by released numbers alone.
     """
     require_kind("counts", counts, StreamQuestion, "a Counts, as in Counts((Categories(...),)),")
     require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.1),")
     schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
     counts = _with_ticks(counts, schedule)
-    trust = CentralStream(STREAMS if mechanism is None else mechanism)
+    trust = CentralStream(WithUncounted(STREAMS if mechanism is None else mechanism))
     plan = trust.plan(counts.query, loss, fields.adjacency)
     ledger = store if isinstance(store, Ledger) else Ledger.open(store)
     intake = Intake(
@@ -269,7 +300,7 @@ def planned(
 ) -> Plan:
     """The plan of `follow`: releases of each step and their noise. No source, and no store, is opened."""
     schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
-    return CentralStream(STREAMS).plan(_with_ticks(counts, schedule).query, loss, fields.adjacency)
+    return CentralStream(WithUncounted(STREAMS)).plan(_with_ticks(counts, schedule).query, loss, fields.adjacency)
 
 
 def _with_ticks(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:

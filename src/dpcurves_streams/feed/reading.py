@@ -19,10 +19,15 @@ from dpcurves.display.canvas import LANDSCAPE, PALE, canvas, explain, next_style
 from dpcurves.display.numerals import lettering
 
 from ..readings.question import LEVEL, Interval, TickNumbers
+from ..readings.uncounted import UncountedReading
 from .schedule import written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+KINDS = ("uncounted", "drift")
+"""Names that tell a line that is no count."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +40,7 @@ class StepReading:
         states: What each count is of: the values of its fields.
         values: The noisy integers that were released, which all else was read from.
         reading: Counts, or totals; windows, events and intervals.
+        uncounted: How many tuples were not counted so far, by reason, and notes on that.
         privacy: Who is protected, how much is lost over all steps, and who made it.
         drift: Plain objects on how far the window that it closes is from a reference, as `WindowDrift.lines` has them.
     """
@@ -44,6 +50,7 @@ class StepReading:
     states: tuple[Mapping[str, Any], ...]
     values: tuple[int, ...]
     reading: TickNumbers
+    uncounted: UncountedReading
     privacy: PrivacyStatement
     drift: tuple[Mapping[str, Any], ...] = ()
 
@@ -63,7 +70,7 @@ class StepReading:
         return self.reading.counts
 
     def lines(self) -> list[dict[str, Any]]:
-        """A plain object for each count, and for each statistic of drift.
+        """A plain object for each count, for each reason why tuples are not counted, and for each statistic of drift.
 
         A field whose name is taken is written ``state:name``.
         """
@@ -72,8 +79,10 @@ class StepReading:
         found = []
         for key, state in enumerate(self.states):
             read = {**self.reading.to_json(key), **tail}
-            fields = {f"state:{name}" if name in head or name in read else name: value for name, value in state.items()}
+            taken = {*head, *read, *KINDS}
+            fields = {f"state:{name}" if name in taken else name: value for name, value in state.items()}
             found.append({**head, **fields, **read})
+        found += [{**head, **line, **tail} for line in self.uncounted.lines()]
         found += [{**head, **line, **tail} for line in self.drift]
         return found
 
@@ -169,7 +178,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
             ax.fill_between(times, *between, color=style.color, alpha=PALE, linewidth=0, label=once(ax, words))
         ax.plot(times, line, style.dash, color=style.color, label=lettering(name))
         ax.plot(times[happened], line[happened], "v", color=style.color, markersize=5)
-        sign(ax, first.privacy, name)
+        sign(ax, given[-1].privacy, name)
     untyped: Any = dates
     ax.xaxis.set_major_formatter(untyped.ConciseDateFormatter(ax.xaxis.get_major_locator()))
     ax.set_xlabel("start of the step (UTC)")

@@ -40,7 +40,8 @@ class RedisStream:
 
     An entry arrived when its id says, by the clock of the server; so what is late does not depend on when it was read.
     Ids that were given by hand may lie in the future, and then those after them do, too: such an entry arrived when it
-    was read. It is acknowledged after the noisy counts of its step were stored, or once it is dropped: after a crash
+    was read, and if it does not count, it is in no total of what is not counted, for after a crash it might be in two.
+    It is acknowledged after the noisy counts of its step were stored, or once it is dropped: after a crash
     what was read and not stored is delivered again.
 
     One process at a time reads a group: it holds a key, ``STREAM:GROUP:reader``, that lapses after `LEASE_SECONDS`. Any
@@ -119,7 +120,8 @@ class RedisWindows:
             raise Refused("source", "another process reads this stream now, and goes on with the same numbers")
         now = self._entries.now() if batch else 0
         for name, fields in batch:
-            step = windows.take(_decoded(fields), min(_order(name)[0] * 1000, now))
+            arrived = _order(name)[0] * 1000
+            step = windows.take(_decoded(fields), min(arrived, now), is_dated=arrived <= now)
             (self._dropped if step is None else self._unsettled.setdefault(step, [])).append(name)
 
 

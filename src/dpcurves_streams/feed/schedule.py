@@ -255,9 +255,14 @@ class Schedule:
         last = max(0, (when - self.start - self.grace) // self.every)
         return last if self.ticks is None else min(last, self.ticks)
 
-    def __str__(self) -> str:
+    @property
+    def steps(self) -> str:
+        """Start, end and length of the steps, in words."""
         end = "" if self.end is None else f" to {written(self.end)}"
-        return f"{written(self.start)}{end} every {self.every / 1e6:g} s, closed {self.grace / 1e6:g} s later"
+        return f"{written(self.start)}{end} every {self.every / 1e6:g} s"
+
+    def __str__(self) -> str:
+        return f"{self.steps}, closed {self.grace / 1e6:g} s later"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,8 +270,10 @@ class Fields:
     """Names of the fields of a tuple that hold its time and its unit. (Fields of its state are named by the question.)
 
     Formal guarantees: without `user`, neighbouring streams differ by one tuple. With it they differ by all tuples of
-    one user in one step, of which at most `tuples_per_user` are used. What a user does in w steps is protected w times
-    less, and a tuple that moves to another state or step is one that goes and one that comes.
+    one user in one step, of which at most `tuples_per_user` are used. The step of a tuple is the one that it counts in:
+    that of its time, or, if it is late, outside of the steps, or has no time that can be read, that of its arrival.
+    What a user does in w steps is protected w times less, and a tuple that moves to another state or step is one that
+    goes and one that comes.
 
     Attributes:
         time: When: ISO 8601, in UTC where it does not say, or seconds since 1970.

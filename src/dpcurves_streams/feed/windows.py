@@ -17,6 +17,7 @@ from dpcurves.arguments import Refused
 from dpcurves.arrays import IntArray
 from dpcurves.data.axis import Axis, Categories
 
+from ..queries import Uncounted, reasons_of
 from .schedule import Clock, Fields, Keys, Schedule, when
 
 MOST = 2**60
@@ -29,28 +30,37 @@ class Window:
     Attributes:
         tick: The number of the step, from 1 on.
         counts: How many tuples each key has, (keys,).
+        uncounted: How many tuples, or users, each of `Intake.reasons` has, (reasons,).
     """
 
     tick: int
     counts: IntArray
+    uncounted: IntArray
 
-    def checked(self, cells: int) -> IntArray:
-        """The counts, from 0 to 2**60: what lies outside is taken to be the nearer end, so no tuple moves more.
+    def checked(self, cells: int, reasons: int) -> IntArray:
+        """Counts and what is not counted, (cells + reasons,), from 0 to 2**60.
+
+        What lies outside is taken to be the nearer end, so no tuple moves more.
 
         Raises:
             ValueError: they are not whole by their type, or not one a cell. (A fraction would be seen through noise.)
         """
-        counts = np.asarray(self.counts)
-        if counts.dtype.kind not in "iu" or counts.shape != (cells,):
-            raise Refused("source", f"a window has {cells} counts that are whole numbers by their type")
-        return np.clip(counts, 0, MOST).astype(np.int64)
+        checked = []
+        for counts, size, what in ((self.counts, cells, "counts"), (self.uncounted, reasons, "numbers of uncounted")):
+            exact = np.asarray(counts)
+            if exact.dtype.kind not in "iu" or exact.shape != (size,):
+                raise Refused("source", f"a window has {size} {what} that are whole numbers by their type")
+            checked.append(np.clip(exact, 0, MOST).astype(np.int64))
+        return np.concatenate(checked)
 
 
 class Windows(Protocol):
     """A source: exact keyed counts of windows that have closed. An engine that counts by itself, as Spark, is one.
 
     Formal guarantees: how many windows come, and when, is public: it depends on the schedule and on clocks, not on
-    tuples. Counts of neighbouring streams differ by at most ``adjacency.l1_sensitivity``, over all windows and keys.
+    tuples. Counts of neighbouring streams, with reasons that count tuples, differ by at most
+    ``adjacency.l1_sensitivity`` over all windows and keys; the last number of a stream with a cap counts users in one
+    step, and differs by at most 1.
     """
 
     def check(self) -> None:
@@ -72,7 +82,11 @@ class Windows(Protocol):
 
 # CONFIDENTIAL. How many tuples were not counted, and why: for the operator alone, never for readers.
 class Reason(Enum):
-    """Why a tuple is not counted. Each is judged by itself, by the public schedule and by when it arrived."""
+    """Why a tuple is not counted. Each is judged by itself, by the public schedule and by when it arrived.
+
+    `RELEASED` has the reason that is released, with noise, for each of these but `REPEATED`: what is delivered again
+    was counted before.
+    """
 
     MALFORMED = "malformed"
     UNKNOWN = "of an unknown state"
@@ -81,6 +95,16 @@ class Reason(Enum):
     FUTURE = "from the future"
     BEYOND_CAP = "beyond what is used of a user"
     REPEATED = "delivered again"
+
+
+RELEASED = {
+    Reason.MALFORMED: Uncounted.UNREADABLE,
+    Reason.OUTSIDE: Uncounted.OUTSIDE,
+    Reason.FUTURE: Uncounted.OUTSIDE,
+    Reason.LATE: Uncounted.LATE,
+    Reason.UNKNOWN: Uncounted.OTHER_STATE,
+}
+PLACE_OF = {reason: place for place, reason in enumerate(Uncounted)}
 
 
 class Dropped:
@@ -128,13 +152,34 @@ FUTURE = 10 * 60 * 1_000_000
 """The most microseconds that a sender's clock may be ahead of this one, beside the grace."""
 
 
+class Used:
+    """SECRET. What is used of one user in one step. It has no repr.
+
+    Attributes:
+        counted: How many tuples are in a declared state, whether or not they are used.
+        uncounted: The places of the reasons of the first tuples that are in none: as many as may be used.
+        tuples: How many there are in all.
+    """
+
+    __slots__ = ("counted", "tuples", "uncounted")
+
+    def __init__(self) -> None:
+        self.counted, self.tuples = 0, 0
+        self.uncounted: list[int] = []
+
+
 class OpenWindows:
     """Counts of the steps that have not closed. It has no repr.
 
-    Formal guarantees: whether a tuple counts depends on the public schedule, on when it arrived, and on the tuples of
-    the same user in the same step alone, of which the first ones count. So the counts of all windows together differ by
-    at most ``fields.adjacency.l1_sensitivity`` between neighbouring streams that arrive alike. No tuple makes this
-    fail.
+    A tuple that is not counted has the first reason of `Uncounted` that holds. It counts in the step of its time; where
+    that cannot be read, or is not open, in the first step that is open when it arrives, which is step 1 where all that
+    came was in time. Of a user in a step, tuples in declared states are used first, then those that have a reason.
+
+    Formal guarantees: the step that a tuple counts in, and its cell or reason, depend on the public schedule, on its
+    fields and on when it arrived. What is used of a user in a step depends on the tuples of the same user that count in
+    the same step alone: K of them at most, each in one cell or reason, and 1 for a user with more than K. Tuples whose
+    user cannot be read are one user's. So tuples of a unit change one window alone, its cells and reasons by K in all,
+    and the number of users beyond the cap by 1. No tuple makes this fail. This holds for streams that arrive alike.
 
     Args:
         schedule: When steps close.
@@ -142,34 +187,48 @@ class OpenWindows:
         axes: The states.
         dropped: Where tuples that are not counted are.
         after: The last step that was answered before.
+        may_repeat: Whether the source may give tuples again that it gave to a process before this one: then one of a
+            step that closed before is taken for one of these, not for a late one.
     """
 
-    __slots__ = ("_after", "_counts", "_dropped", "_fields", "_keys", "_schedule", "_size", "_used")
+    __slots__ = ("_after", "_begun", "_counts", "_dropped", "_fields", "_keys", "_schedule", "_size", "_used")
 
     def __init__(
-        self, schedule: Schedule, fields: Fields, axes: Sequence[Axis | Categories], dropped: Dropped, after: int
+        self,
+        schedule: Schedule,
+        fields: Fields,
+        axes: Sequence[Axis | Categories],
+        dropped: Dropped,
+        after: int,
+        *,
+        may_repeat: bool = False,
     ) -> None:
         self._schedule, self._fields, self._dropped, self._after = schedule, fields, dropped, after
+        self._begun = after if may_repeat else 0
         self._keys, self._size = Keys(axes), int(np.prod([axis.slots for axis in axes]))
         self._counts: dict[int, Counter[int]] = {}
-        self._used: dict[int, Counter[str]] = {}
+        self._used: dict[int, dict[str, Used]] = {}
 
-    def take(self, given: Mapping[str, Any] | None, arrived: int | None) -> int | None:
-        """Count a tuple, or drop it. Returns the step into which it was counted.
+    def take(self, given: Mapping[str, Any] | None, arrived: int | None, *, is_dated: bool = True) -> int | None:
+        """Count a tuple, or the reason why it is not counted. Returns the step whose window has it, if any has.
 
         Arguments:
             given: Its fields; None where they could not be read.
             arrived: When it came; None where all that came was in time, as in a file that is finished.
+            is_dated: False if it is not known when it came, but only when it was read: then it may have been counted
+                in an earlier step before a crash, unless its own time says the step.
         """
         try:
             tick, key = self._judge(given, arrived)
         except Exception:  # fields may be objects of any kind, which raise what they like, and may say what they hold
             tick, key = Reason.MALFORMED, 0
-        if isinstance(tick, Reason):
-            self._dropped.add(tick)
+        if not isinstance(tick, Reason):
+            return self._use(tick, given, key)
+        self._dropped.add(tick)
+        if tick is Reason.REPEATED:
             return None
-        self._counts.setdefault(tick, Counter())[key] += 1
-        return tick
+        step = key if tick is Reason.UNKNOWN else self._step_of_arrival(arrived) if is_dated else None
+        return None if step is None else self._use(step, given, self._size + PLACE_OF[RELEASED[tick]])
 
     def close(self, last: int) -> list[Window]:
         """Close windows up to this one; nothing of them is kept."""
@@ -178,7 +237,7 @@ class OpenWindows:
         return [self._closed(tick) for tick in ticks]
 
     def _judge(self, given: Mapping[str, Any] | None, arrived: int | None) -> tuple[int | Reason, int]:
-        """The step and the place of a tuple, or why it does not count."""
+        """The step and the place of a tuple, or why it does not count; with an unknown state, its step for a place."""
         moment = None if given is None else when(given.get(self._fields.time))
         if given is None or moment is None:
             return Reason.MALFORMED, 0
@@ -186,9 +245,7 @@ class OpenWindows:
         reason = self._untimely(moment, tick, arrived)
         if reason is not None or tick is None:
             return reason or Reason.OUTSIDE, 0
-        if key is None:
-            return Reason.UNKNOWN, 0
-        return (Reason.BEYOND_CAP, 0) if self._is_beyond_cap(tick, given) else (tick, key)
+        return (Reason.UNKNOWN, tick) if key is None else (tick, key)
 
     def _untimely(self, moment: int, tick: int | None, arrived: int | None) -> Reason | None:
         if tick is None:
@@ -196,22 +253,52 @@ class OpenWindows:
         if arrived is not None and moment > arrived + self._schedule.grace + FUTURE:
             return Reason.FUTURE
         if arrived is not None and arrived >= self._schedule.closes(tick):
-            return Reason.LATE
+            return Reason.REPEATED if tick <= self._begun else Reason.LATE
         return Reason.REPEATED if tick <= self._after else None
 
-    def _is_beyond_cap(self, tick: int, given: Mapping[str, Any]) -> bool:
-        if self._fields.user is None or self._fields.tuples_per_user is None:
-            return False
-        name, used = _name(given.get(self._fields.user)), self._used.setdefault(tick, Counter())
-        used[name] += 1
-        return used[name] > self._fields.tuples_per_user
+    def _step_of_arrival(self, arrived: int | None) -> int | None:
+        """The first step that was open when a tuple arrived; None if it was answered, or all had closed."""
+        step = 1 if arrived is None else self._schedule.closed_by(arrived) + 1
+        is_over = self._schedule.ticks is not None and step > self._schedule.ticks
+        return None if step <= self._after or is_over else step
+
+    def _use(self, step: int, given: Mapping[str, Any] | None, slot: int) -> int:
+        """Count a tuple in a slot of a step, a cell or a reason, within what is used of its user."""
+        most = self._fields.tuples_per_user
+        if self._fields.user is None or most is None:
+            self._counts.setdefault(step, Counter())[slot] += 1
+            return step
+        used = self._used.setdefault(step, {}).setdefault(_user(given, self._fields.user), Used())
+        used.tuples += 1
+        if slot >= self._size:
+            if len(used.uncounted) < most:
+                used.uncounted.append(slot)
+            return step
+        used.counted += 1
+        if used.counted <= most:
+            self._counts.setdefault(step, Counter())[slot] += 1
+        else:
+            self._dropped.add(Reason.BEYOND_CAP)
+        return step
 
     def _closed(self, tick: int) -> Window:
-        self._used.pop(tick, None)
-        counts = np.zeros(self._size, dtype=np.int64)
-        for key, count in self._counts.pop(tick, {}).items():
-            counts[key] = count
-        return Window(tick, counts)
+        slots, most = self._counts.pop(tick, Counter()), self._fields.tuples_per_user
+        counts = np.zeros(self._size + len(reasons_of(most is not None)), dtype=np.int64)
+        for used in self._used.pop(tick, {}).values():
+            slots.update(used.uncounted[: max((most or 0) - used.counted, 0)])
+            slots[self._size + PLACE_OF[Uncounted.BEYOND_CAP]] += used.tuples > (most or 0)
+        for slot, count in slots.items():
+            if count:
+                counts[slot] = count
+        return Window(tick, counts[: self._size], counts[self._size :])
+
+
+def _user(given: Mapping[str, Any] | None, field: str) -> str:
+    """Whose a tuple is; empty where that cannot be read. No value makes this fail."""
+    try:
+        return "" if given is None else _name(given.get(field))
+    except Exception:
+        return ""
 
 
 def _name(user: Any) -> str:
@@ -268,6 +355,11 @@ class Intake:
         return cells
 
     @property
+    def reasons(self) -> tuple[Uncounted, ...]:
+        """The reasons that are released, in the order of numbers of a window: with a cap, also users beyond it."""
+        return reasons_of(self.fields.user is not None)
+
+    @property
     def is_over(self) -> bool:
         """Tell whether the last step has closed: then no tuple is late, and all is counted before anything is shown."""
         return self.schedule.ticks is not None and self.schedule.closed_by(self.clock.now()) == self.schedule.ticks
@@ -277,6 +369,6 @@ class Intake:
         size = max(1, min(MOST_AT_ONCE, _MOST_CELLS // self.cells))
         return [range(start, min(start + size, last + 1)) for start in range(first, last + 1, size)]
 
-    def open_windows(self, after: int) -> OpenWindows:
+    def open_windows(self, after: int, *, may_repeat: bool = False) -> OpenWindows:
         """The windows behind the last step that was answered."""
-        return OpenWindows(self.schedule, self.fields, self.axes, self.dropped, after)
+        return OpenWindows(self.schedule, self.fields, self.axes, self.dropped, after, may_repeat=may_repeat)

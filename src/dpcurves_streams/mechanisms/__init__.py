@@ -17,10 +17,11 @@ from .counters import BufferedCounter, TreeCounter
 from .hierarchy import Hierarchy, Perturber, Pruned, TickAnswering
 from .pegasus import Pegasus
 from .sequential import Sequential, State
+from .with_uncounted import WithUncounted
 
 __all__ = [
     "STREAMS", "BufferedCounter", "Hierarchy", "Pegasus", "Perturber", "Pruned", "Sequential", "State", "StreamChoice",
-    "TreeCounter",
+    "TreeCounter", "WithUncounted",
 ]  # fmt: skip
 
 

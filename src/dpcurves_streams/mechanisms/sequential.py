@@ -45,7 +45,9 @@ class Sequential(Protocol[Kept]):
     if the plan is one that this mechanism made, the first step has the state of `begin`, every other one that of the
     step before, and no step is taken twice with both answers shown. Neighbouring streams differ, over all their ticks
     and cells together, by as many tuples that come or go as ``adjacency.l1_sensitivity`` says; counts of a tick may
-    depend on answers of ticks before. What is remembered is not covered: who reads it may know exact counts.
+    depend on answers of ticks before. Under add-remove, a unit of which only m of K tuples lie in the table loses at
+    most m / K of epsilon, and ``(m / K)**2`` of rho, as noise is calibrated for one tuple and then K times as large:
+    `WithUncounted` needs that. What is remembered is not covered: who reads it may know exact counts.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:

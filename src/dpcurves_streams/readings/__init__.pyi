@@ -14,10 +14,11 @@ from .counts import (
 from .drift import DriftWatch, WindowDrift
 from .groups import GroupReader, Groups, GroupWindow, Smoother, TotalReading, Totals, TotalsReader
 from .question import Event, Jump, Low
+from .uncounted import UncountedReading
 
 __all__ = [
     "Aggregated", "AggregatedReader", "Auto", "AutoWindow", "Counts", "CountsReader", "DriftWatch", "Event",
     "GroupReader", "GroupWindow", "Groups", "Jump", "Low", "Plain", "PlainWindow", "PrunedStates", "Smoother",
     "Smoothing",
-    "TickReading", "TotalReading", "Totals", "TotalsReader", "WindowDrift",
+    "TickReading", "TotalReading", "Totals", "TotalsReader", "UncountedReading", "WindowDrift",
 ]  # fmt: skip

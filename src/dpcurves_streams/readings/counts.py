@@ -276,9 +276,9 @@ class TickReading:
         counts: Estimates of the counts, (keys,).
         windows: Estimates of the sums over each window, by its width, (keys,).
         events: Whether each event has happened, by its name, (keys,).
-        noisy: The noisy counts that the estimates were made from; None where parts of a hierarchy were left out, which
-            biases them.
-        noisy_windows: Those of each window.
+        noisy: The unbiased counts that the estimates were made from, with the standard deviations of their noise; None
+            where parts of a hierarchy were left out, which biases them.
+        noisy_windows: The unbiased sums over each window.
     """
 
     MEASURED: ClassVar[str] = "tuples in a step"
@@ -297,7 +297,7 @@ class TickReading:
     ) -> None:
         self.tick, self.counts, self.windows, self.events = tick, counts, windows, events
         self.noisy, self.noisy_windows = noisy, noisy_windows
-        self._written: dict[str, tuple[FloatArray, FloatArray | None, FloatArray | None]] | None = None
+        self._written: dict[str, dict[str, FloatArray]] | None = None
 
     @property
     def is_covered(self) -> bool:
@@ -324,21 +324,27 @@ class TickReading:
     def to_json(self, key: int) -> dict[str, Any]:
         """The reading of one key, as plain objects, to two digits behind the point; with ends of intervals."""
         if self._written is None:
-            of_counts = (None, None) if self.noisy is None else self.interval(LEVEL)
-            found = {"count": (self.counts, *of_counts)}
+            found = {"count": {"": self.counts}}
+            if self.noisy is not None:
+                found["count"] |= _numbers_of(self.interval(LEVEL), self.noisy)
             for width, sums in self.windows.items():
-                of_sums = (None, None) if width not in self.noisy_windows else self.window_interval(width, LEVEL)
-                found[f"window:{width}"] = (sums, *of_sums)
+                found[f"window:{width}"] = {"": sums}
+                if width in self.noisy_windows:
+                    known = self.window_interval(width, LEVEL), self.noisy_windows[width]
+                    found[f"window:{width}"] |= _numbers_of(*known)
             self._written = found
         plain: dict[str, Any] = {}
-        for name, (estimates, low, high) in self._written.items():
-            plain[name] = round(float(estimates[key]), 2)
-            if low is not None and high is not None:
-                before = "" if name == "count" else f"{name}:"
-                plain[f"{before}low"], plain[f"{before}high"] = round(float(low[key]), 2), round(float(high[key]), 2)
+        for name, numbers in self._written.items():
+            before = "" if name == "count" else f"{name}:"
+            plain |= {f"{before}{each}" if each else name: round(float(of[key]), 2) for each, of in numbers.items()}
         happened = {name: bool(each[key]) for name, each in self.events.items()}
         stated = {} if self.noisy is None else STATED
         return {**plain, **happened, **stated}
+
+
+def _numbers_of(interval: Interval, noisy: Noisy) -> dict[str, FloatArray]:
+    """The numbers that are written behind an estimate."""
+    return {"low": interval[0], "high": interval[1], "unbiased": noisy.values}
 
 
 def _known(noisy: Noisy | None) -> Noisy:
@@ -428,9 +434,17 @@ class CountsReader:
         sums = {width: reader.read(values) for width, reader in self._sums.items()}
         self._last = np.concatenate((self._last[1:], counts[None]))
         self.tick += 1
-        windows = {width: sums[width] for width in self._question.windows}
+        windows = self._nested(counts, sums)
         noisy, noisy_sums = self._noisy(values)
         return TickReading(self.tick, counts, windows, self._judged(sums), noisy=noisy, noisy_windows=noisy_sums)
+
+    def _nested(self, counts: FloatArray, sums: dict[int, FloatArray]) -> dict[int, FloatArray]:
+        """Sums over windows, none below the sum over a shorter one; of the same ticks so far they are the same."""
+        nested, ticks, below = dict[int, FloatArray](), 1, counts
+        for width in sorted(set(self._question.windows)):
+            below = below if min(width, self.tick) == ticks else np.maximum(sums[width], below)
+            nested[width], ticks = below, min(width, self.tick)
+        return {width: nested[width] for width in self._question.windows}
 
     def _noisy(self, values: Sequence[float]) -> tuple[Noisy | None, dict[int, Noisy]]:
         if self._known is None:

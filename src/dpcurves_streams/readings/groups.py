@@ -16,11 +16,11 @@ from dpcurves.arguments import Refused, shown
 from dpcurves.arrays import BoolArray, FloatArray, IntArray, compiled
 from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories
-from dpcurves.laws import Family
 from dpcurves.queries import Read
 
 from ..laws import GroupedCounts, PrefixLaw
 from ..queries import Forest, GroupedTickQuery, TickQuery, require_states
+from .constrained import MonotoneTotals, fit_window
 from .counts import CountsReader, Known
 from .question import LEVEL, STATED, Event, Interval, Jump, Low, Noisy, StreamQuestion, row
 
@@ -262,21 +262,20 @@ class TotalReading:
 
     Attributes:
         tick: Its number, from 1 on.
-        totals: Unbiased estimates of how many tuples came so far, (keys,).
-        deviations: The standard deviations of their noise, (keys,).
-        windows: Unbiased estimates of the sums over each window, by its width, (keys,).
-        window_deviations: The standard deviations of their noise, (keys,).
-        family: The family of the distribution of the draws whose sum is the noise.
+        totals: How many tuples came so far, (keys,): whole numbers that never fall, and add up along aggregations.
+        windows: The sums over each window, by its width, (keys,): whole numbers that add up, none above the total or
+            the sum over a longer window.
+        noisy: The unbiased totals that these were read from, with the standard deviations of their noise.
+        noisy_windows: The unbiased sums over each window.
     """
 
     MEASURED: ClassVar[str] = "tuples so far"
 
     tick: int
     totals: FloatArray
-    deviations: FloatArray
     windows: dict[int, FloatArray]
-    window_deviations: dict[int, FloatArray]
-    family: Family
+    noisy: Noisy
+    noisy_windows: dict[int, Noisy]
 
     @property
     def counts(self) -> FloatArray:
@@ -296,28 +295,30 @@ class TotalReading:
     def interval(self, level: float) -> Interval:
         """Confidence intervals for the totals so far, for these records: lower and upper ends, (keys,) each.
 
-        The level holds for each interval on its own, at this tick.
+        The level holds for each interval on its own, at this tick: so ends may fall where totals do not. Intervals are
+        centred on the unbiased totals, and extended to hold the totals that are shown.
 
         Raises:
             ValueError: the level is not between 0 and 1.
         """
-        return Noisy(self.family, self.totals, self.deviations).interval(level, np.maximum(self.totals, 0.0))
+        return self.noisy.interval(level, self.totals)
 
     def window_interval(self, width: int, level: float) -> Interval:
         """Do as `interval`, for the sums over a window that was asked for."""
         if width not in self.windows:
             raise Refused("width", f"windows of {shown(sorted(self.windows))} ticks were asked for, got {shown(width)}")
-        sums = self.windows[width]
-        return Noisy(self.family, sums, self.window_deviations[width]).interval(level, np.maximum(sums, 0.0))
+        return self.noisy_windows[width].interval(level, self.windows[width])
 
     def to_json(self, key: int) -> dict[str, Any]:
         """The reading of one key, as plain objects, to two digits behind the point; with ends of intervals."""
         plain: dict[str, Any] = {"total": round(float(self.totals[key]), 2)}
         plain["low"], plain["high"] = _ends(self.interval(LEVEL), key)
+        plain["unbiased"] = round(float(self.noisy.values[key]), 2)
         for width, sums in self.windows.items():
             name = f"window:{width}"
             plain[name] = round(float(sums[key]), 2)
             plain[f"{name}:low"], plain[f"{name}:high"] = _ends(self.window_interval(width, LEVEL), key)
+            plain[f"{name}:unbiased"] = round(float(self.noisy_windows[width].values[key]), 2)
         return {**plain, **STATED}
 
 
@@ -366,13 +367,15 @@ class Totals(StreamQuestion):
 class TotalsReader:
     """Reads released totals, tick by tick. It holds public numbers alone."""
 
-    __slots__ = ("_estimator", "_law", "_members", "_ring", "_sizes", "_windows", "tick")
+    __slots__ = ("_estimator", "_law", "_members", "_parents", "_ring", "_shown", "_sizes", "_windows", "tick")
 
     def __init__(self, question: Totals, plan: Plan) -> None:
         self._law = plan.law.required(PrefixLaw)  # type: ignore[type-abstract]
         self._estimator, self._windows = self._law.estimator(), question.windows
         groups = () if question.forest is None else question.forest.members
         self._members = [list(states) for states in groups]
+        self._parents = [-1] * self._law.keys if question.forest is None else question.forest.parents
+        self._shown = MonotoneTotals(self._parents)
         self._sizes = np.sqrt([*map(len, groups), *(1 for _ in range(self._law.keys))])
         self._ring = np.zeros((max(question.windows, default=0) + 1, len(self._sizes)))
         self.tick = 0
@@ -384,17 +387,25 @@ class TotalsReader:
         states = self._estimator.read(np.array(values, dtype=np.float64))
         sums = [states[members].sum() for members in self._members]
         self._ring[self.tick % length] = np.concatenate((sums, states))
-        totals = self._ring[self.tick % length].copy()
-        windows = {width: totals - self._before(width) for width in self._windows}
-        deviations = {width: self._deviations(width) for width in self._windows}
-        return TotalReading(self.tick, totals, self._deviations(None), windows, deviations, self._law.family)
+        noisy = self._noisy(self._ring[self.tick % length].copy(), None)
+        totals = self._shown.read(noisy.values, np.asarray(noisy.deviations))
+        noisy_windows = {width: self._noisy(noisy.values - self._before(width), width) for width in self._windows}
+        return TotalReading(self.tick, totals, self._fitted(totals, noisy_windows), noisy, noisy_windows)
+
+    def _fitted(self, totals: FloatArray, noisy: dict[int, Noisy]) -> dict[int, FloatArray]:
+        """Sums over windows, the widest first: each fits into the one before. One of all ticks is the total."""
+        fitted, most = dict[int, FloatArray](), totals
+        for width in sorted(set(noisy), reverse=True):
+            most = totals if width >= self.tick else fit_window(self._parents, noisy[width].values, most)
+            fitted[width] = most
+        return {width: fitted[width] for width in noisy}
 
     def _before(self, width: int) -> FloatArray:
         """Totals of so many ticks ago; zero before the first tick, which is exact."""
         before: FloatArray = self._ring[(self.tick - width) % len(self._ring)]
         return before if self.tick > width else np.zeros_like(before)
 
-    def _deviations(self, width: int | None) -> FloatArray:
+    def _noisy(self, values: FloatArray, width: int | None) -> Noisy:
         """Noises of states are independent, so those of aggregations grow as the root of their number."""
         deviations: FloatArray = sqrt(self._law.variance(self.tick, width)) * self._sizes
-        return deviations
+        return Noisy(self._law.family, values, deviations)
