@@ -20,6 +20,7 @@ from dpcurves.queries.query import LONGEST_NAME
 from dpcurves.records.engines.duckdb import DuckEngine, name_in_bytes, subsets_of
 from dpcurves.records.engines.engine import BoundAxis, CountingEngine, EngineTable, grid_of, size_of
 from dpcurves.records.source import LONGEST_TEXT, ArrowSource, Column, Kind, column_of, place_of, wide_numbers
+from dpcurves.records.value_names import name_of
 
 from . import postgres_sql as sql
 from .conformance import DECIMALS, Checked, findings, require_proof
@@ -78,10 +79,13 @@ class _Read(NamedTuple):
     def of(cls, column: Column, name: str, oid: int) -> _Read:
         # A number that is a unit must not be rounded, nor be written in two ways.
         if oid == NUMERIC:
-            return cls(wide_numbers(column.name), BYTES, _bytes(f"trim_scale({name})::text", f"{name} <> 'NaN'"))
+            return cls(
+                wide_numbers(column.name, column.declared), BYTES, _bytes(column.text.format(name), f"{name} <> 'NaN'")
+            )
         if column.kind is Kind.NUMBERS:
             held = DataType.bool() if oid == BOOLEAN else DataType.int64() if oid in WHOLE else DataType.float64()
-            return cls(column_of(column.name, held), held, name)
+            read = replace(column_of(column.name, held), values=column.values, declared=column.declared)
+            return cls(read, held, name)
         if column.kind is Kind.OTHER:
             return cls(Column(column.name, Kind.OTHER, "NULL::DOUBLE"), BYTES, "NULL::bytea")
         text = column.text.format(name)
@@ -483,7 +487,7 @@ class PostgresEngine(PostgresProver):
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
         statement = Statement()
-        name, there = sql.name(bound.column, self._table.types[bound.place], f"c{bound.place}")
+        name, there = sql.name(bound.column, f"c{bound.place}")
         if self._unit == EACH_RECORD:
             rows, unit, units = self._table.scan([bound.place]), "", "count(*)"
         else:
@@ -495,9 +499,9 @@ class PostgresEngine(PostgresProver):
         short = f"octet_length(name) <= {LONGEST_NAME}"
         counted = f"SELECT name, {units} FROM ({named}) AS named WHERE {short} GROUP BY name"
         listed = self._link.rows(counted, statement.parameters)
-        found = ((name_in_bytes(bytes(name)), int(each)) for name, each in listed)
-        read = sql.written_as if self._table.types[bound.place] in sql.READ_AS_DOUBLES else str
-        return {read(name): each for name, each in found if name is not None}
+        texts = ((name_in_bytes(bytes(text)), int(number)) for text, number in listed)
+        named = ((text and name_of(text, bound.column.value_type), number) for text, number in texts)
+        return {name: number for name, number in named if name is not None}
 
     def using(self, unit: Unit) -> PostgresEngine:
         return PostgresEngine(self._link, self._table, unit, self._data_key)
