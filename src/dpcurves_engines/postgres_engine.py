@@ -46,9 +46,16 @@ class StreamedEngine(DuckEngine):
         super().__init__(_source(link, table), unit, key)
         self._link, self._table, self._data_key = link, table, key
         self.moment = moment_of(link, table)
+        self._state = TableState(link, table)
+
+    def state(self) -> int | None:
+        """A number of the state of the table."""
+        return self._state.number()
 
     def using(self, unit: Unit) -> StreamedEngine:
-        return StreamedEngine(self._link, self._table, unit, self._data_key)
+        other = StreamedEngine(self._link, self._table, unit, self._data_key)
+        other._state = self._state
+        return other
 
     def close(self) -> None:
         super().close()
@@ -335,10 +342,18 @@ def checked_postgres(url: str) -> Checked:
 
 
 UNRANKED = "the server cannot rank the rows of a unit; is it a fork of PostgreSQL? give ranking='here'"
-_MOMENT = (
-    "SELECT pg_current_snapshot()::text, (SELECT oid::int8 FROM pg_database WHERE datname = current_database()), "
+_SERVER = (
+    "SELECT (SELECT oid::int8 FROM pg_database WHERE datname = current_database()), "
     "(SELECT pg_postmaster_start_time()::text)"
 )
+_SNAPSHOT = "SELECT pg_current_snapshot()::text"
+_HAS_VERSIONS = (
+    "SELECT relkind IN ('r', 'p', 'm') AND has_table_privilege(oid, 'SELECT') FROM pg_class WHERE oid = $1::int8::oid"
+)
+_VERSIONS = (
+    "SELECT count(*), coalesce(sum(hashtextextended(concat_ws(' ', tableoid, ctid, xmin), 0)), 0)::text FROM {0}"
+)
+"""The versions of all rows, in any order: their number, and the sum of a hash of each."""
 
 
 class PostgresEngine(PostgresProver):
@@ -353,6 +368,7 @@ class PostgresEngine(PostgresProver):
         self._key = hmac.digest(key, b"rows ranked by PostgreSQL", "sha256")
         self._proven: set[Grid] = set()
         self.moment: int | None = moment_of(link, table)
+        self._state = TableState(link, table)
         self._require_able()
 
     def __repr__(self) -> str:
@@ -361,6 +377,10 @@ class PostgresEngine(PostgresProver):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self._table.columns
+
+    def state(self) -> int | None:
+        """A number of the state of the table."""
+        return self._state.number()
 
     def _require_able(self) -> None:
         """Refuse a server that could stop because of rows, or would log what is secret.
@@ -504,7 +524,9 @@ class PostgresEngine(PostgresProver):
         return {name: number for name, number in named if name is not None}
 
     def using(self, unit: Unit) -> PostgresEngine:
-        return PostgresEngine(self._link, self._table, unit, self._data_key)
+        other = PostgresEngine(self._link, self._table, unit, self._data_key)
+        other._state = self._state
+        return other
 
     def close(self) -> None:
         self._link.close()
@@ -531,5 +553,38 @@ class PostgresEngine(PostgresProver):
 
 def moment_of(link: Link, table: Table) -> int:
     """A number of the snapshot: equal only where the same server shows what the same transactions have left."""
-    facts = repr((link.rows(_MOMENT), table.oid))
-    return int(sha256(facts.encode()).hexdigest()[:15], 16)
+    return _number_of((link.rows(_SERVER), link.rows(_SNAPSHOT), table.oid))
+
+
+def _number_of(facts: object) -> int:
+    """A number below 2**60 for facts."""
+    return int(sha256(repr(facts).encode()).hexdigest()[:15], 16)
+
+
+class TableState:
+    """The state of one table in the snapshot of a link, as a number.
+
+    Equal numbers mean that the same server shows the same versions of the same rows. Each version of a row has a place
+    and the transaction that wrote it (`ctid`, `xmin`), so a table that nobody wrote to keeps its number whatever is
+    committed elsewhere. Views have no such columns, and a role that may read some columns alone does not see them:
+    there is no number.
+
+    The table is read through once, and only if somebody asks.
+    """
+
+    def __init__(self, link: Link, table: Table) -> None:
+        self._link, self._table = link, table
+        self._number: int | None = None
+        self._is_known = False
+
+    def __repr__(self) -> str:
+        return "TableState(hidden)"
+
+    def number(self) -> int | None:
+        """Return the number; None: there is none."""
+        if not self._is_known:
+            if self._link.rows(_HAS_VERSIONS, (self._table.oid,)) == [(True,)]:
+                versions = self._link.rows(_VERSIONS.format(self._table.name))
+                self._number = _number_of((self._link.rows(_SERVER), self._table.oid, versions))
+            self._is_known = True
+        return self._number

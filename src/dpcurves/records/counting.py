@@ -196,6 +196,14 @@ class SharesRows(Protocol):
         """An engine on the same rows."""
 
 
+@runtime_checkable
+class TellsState(Protocol):
+    """An engine that can tell the state of one table, whatever is written elsewhere."""
+
+    def state(self) -> int | None:
+        """A number of the state; None: not of this table."""
+
+
 class Records:
     """Opened records, of which at most ``unit.records`` of each unit are used. Shows nothing of them.
 
@@ -257,6 +265,11 @@ class Records:
     def moment(self) -> int | None:
         """A number of the state of the data; another state has another. None: nobody can tell states apart."""
         return self._engine.moment
+
+    def state(self) -> int | None:
+        """A number of the state of the table alone, whatever is written elsewhere; None: this engine knows none."""
+        engine = self._engine
+        return self._hidden(engine.state) if isinstance(engine, TellsState) else None
 
     def using(self, unit: Unit) -> Records | None:
         """These rows in their present state, of which another number of each unit is used; None: open them anew."""
