@@ -221,6 +221,10 @@ def test_categories_match_by_their_number_or_their_text(source: str, kind: str, 
                 with pytest.raises(ValueError, match="^categories: .*('x' holds text|column `x` is .*; write )"):
                     records.check([Categories("x", declared)])
                 continue
+            if 2**53 in declared and kind == "doubles":
+                with pytest.raises(ValueError, match=f"^categories: {2**53} and {2**53 + 1} are the same value of"):
+                    records.check([Categories("x", declared)])
+                continue
             want = [sum(matches(value, category) for value in seen) for category in declared]
             assert records.counts([Categories("x", declared)]).tolist() == [*want, len(values) - sum(want)], declared
 

@@ -306,7 +306,7 @@ class Records:
             if isinstance(axis, Unlisted) and not isinstance(self._engine, ListsNames):
                 raise Refused("by", "this engine does not list names that nobody declared: give Categories")
             if isinstance(axis, Categories) and not isinstance(axis, Unlisted | FoundCategories):
-                _require_alike(axis, column)
+                require_named_values(axis, column)
         with self._one_at_a_time:
             self._engine.prepare(self._bound(axes))
 
@@ -556,7 +556,7 @@ def _needed(axis: Axis | Categories, kind: Kind) -> str:
     return f"{'a number' if isinstance(axis, Axis) else 'a number or text'} is needed{instead}"
 
 
-def _require_alike(axis: Categories, column: Column) -> None:
+def require_named_values(axis: Categories, column: Column) -> None:
     """Refuse text that names no value of the declared type: it would find nothing, and be paid for.
 
     Where the schema declares text, or no type, both classes must be named: 0 and 1 would find nothing among yes and no.
