@@ -19,10 +19,11 @@ from .curves.question import Forewarned, paid_by
 from .curves.result import Result, required_source, warn_of
 from .display.numerals import UNITS
 from .ledger import LARGEST_AMOUNT, Account, Allotment, Currency, Grant, Member, QuestionBudget
+from .mechanisms.found_names import least_units
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
 from .queries import Query
-from .strategies import FIND, asked_by, look_at, names_in, note_on, unlisted_of
+from .strategies import FIND, asked_by, look_at, names_in, note_on, note_on_uncounted, unlisted_of
 from .strategies import notes_on_price as names_price
 from .strategies.row_bounds import FORMER_LOOK, LOOK, chosen, described, growth_of, look_at_units, notes_on_price
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
@@ -165,10 +166,14 @@ def found_and_converse(
     left = (budget.grant.loss * (share * (1 - FIND))).with_delta(Fraction(0))
     names = _that_fit(question, unlisted, told, lambda asked: rehearse(asked, left, adjacency, trust))
     notes = (note_on(told, unlisted, names),) if told.allotment is not None else ()
+    counts = zip(names_in(told), told.values[1::2], strict=True)
+    least = {name: least_units(told.plan, name, noisy) for name, noisy in counts} if told.allotment is not None else {}
 
     def noted(step: Step, paid: Allotment) -> Release:
         release = reply(step, paid)
-        return replace(release, notes=(*release.notes, *notes), before=(*release.before, told.plan))
+        uncounted = note_on_uncounted(release, unlisted, least) if least and release.allotment is not None else None
+        more = () if uncounted is None else (uncounted,)
+        return replace(release, notes=(*release.notes, *notes, *more), before=(*release.before, told.plan))
 
     return pay_and_converse(
         asked_by(question, unlisted, names), adjacency, trust, budget, noted, share=share * (1 - FIND)
