@@ -188,7 +188,7 @@ class Categories:
 
     A category that is a number, or True (1) or False (0), stands for all that reads as this number, as the text "1.0"
     does for 1 where no type is declared; a column that declares text is refused. A category that is text stands for
-    the same text, and in a column of numbers for the number it spells, or is refused.
+    the same text; in a column that declares numbers it is written as the number is, as ``"1"``, or refused: ``"01"``.
 
     Attributes:
         column: Its name.
