@@ -70,7 +70,7 @@ def name_of(value: Any, declared: ValueType) -> str | None:
     """Return the name of a value; None: it is missing.
 
     Args:
-        value: As an engine gives it: a double for `FLOATS`, else its text, or Python's own value of the type.
+        value: A double for `FLOATS`, else its text as an engine gives it, or Python's own value of the type.
         declared: The type of its column.
 
     >>> name_of(0.10000000149011612, ValueType.SINGLE), name_of(-0.0, ValueType.DOUBLE), name_of("7.00",
