@@ -520,8 +520,8 @@ class PostgresEngine(PostgresProver):
         counted = f"SELECT name, {units} FROM ({named}) AS named WHERE {short} GROUP BY name"
         listed = self._link.rows(counted, statement.parameters)
         texts = ((name_in_bytes(bytes(text)), int(number)) for text, number in listed)
-        named = ((text and name_of(text, bound.column.value_type), number) for text, number in texts)
-        return {name: number for name, number in named if name is not None}
+        names = ((name_of(text, bound.column.value_type), number) for text, number in texts)
+        return {value: number for value, number in names if value is not None}
 
     def using(self, unit: Unit) -> PostgresEngine:
         other = PostgresEngine(self._link, self._table, unit, self._data_key)

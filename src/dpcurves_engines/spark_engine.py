@@ -408,8 +408,8 @@ class SparkEngine(SparkProver):
         counted = listed.where(f"octet_length(name) <= {LONGEST_NAME}").groupBy("name").count()
         found = fetched(counted.selectExpr("CAST(name AS BINARY) AS name", "`count` AS n"))
         pairs = zip(map(name_in_bytes, found["name"]), found["n"].tolist(), strict=True)
-        named = ((text and name_of(text, bound.column.value_type), units) for text, units in pairs)
-        return {name: units for name, units in named if name is not None}
+        names = ((name_of(text, bound.column.value_type), units) for text, units in pairs)
+        return {value: units for value, units in names if value is not None}
 
     def using(self, unit: Unit) -> SparkEngine:
         return type(self)(self._frame, unit, self._data_key, self._version)

@@ -58,7 +58,7 @@ def test_every_text_is_counted_under_the_hash_of_its_name(values: list[str], of_
     assert counts == [*(sum(hashed.label(value) == label for value in values) for label in labels), 0, 0]
 
 
-QUESTIONS = {
+QUESTIONS: dict[str, Any] = {
     "cdf": lambda by: dp.CdfQuestion("x", GRID, by=by), "histogram": lambda by: dp.HistogramQuestion("x", GRID, by=by),
     "count": lambda by: dp.CountQuestion("x", by=by), "mean": lambda by: dp.MeanQuestion("x", 0, 100, by=by),
     "two columns": lambda by: dp.HistogramQuestion("x", GRID, by=(by, Categories("h", ("u", "v")))),
