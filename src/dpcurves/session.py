@@ -21,10 +21,11 @@ from .curves.result import Result, required_source, warn_of
 from .data import CsvFile
 from .display.numerals import UNITS
 from .ledger import LARGEST_AMOUNT, Account, Allotment, Currency, Grant, Member, QuestionBudget
+from .mechanisms.found_names import least_units
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
 from .queries import Query
-from .strategies import FIND, asked_by, look_at, names_in, note_on, unlisted_of
+from .strategies import FIND, asked_by, look_at, names_in, note_on, note_on_uncounted, unlisted_of
 from .strategies import notes_on_price as names_price
 from .strategies.row_bounds import FORMER_LOOK, LOOK, chosen, described, growth_of, look_at_units, notes_on_price
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
@@ -167,10 +168,14 @@ def found_and_converse(
     left = (budget.grant.loss * (share * (1 - FIND))).with_delta(Fraction(0))
     names = _that_fit(question, unlisted, told, lambda asked: rehearse(asked, left, adjacency, trust))
     notes = (note_on(told, unlisted, names),) if told.allotment is not None else ()
+    counts = zip(names_in(told), told.values[1::2], strict=True)
+    least = {name: least_units(told.plan, name, noisy) for name, noisy in counts} if told.allotment is not None else {}
 
     def noted(step: Step, paid: Allotment) -> Release:
         release = reply(step, paid)
-        return replace(release, notes=(*release.notes, *notes), before=(*release.before, told.plan))
+        uncounted = note_on_uncounted(release, unlisted, least) if least and release.allotment is not None else None
+        more = () if uncounted is None else (uncounted,)
+        return replace(release, notes=(*release.notes, *notes, *more), before=(*release.before, told.plan))
 
     return pay_and_converse(
         asked_by(question, unlisted, names), adjacency, trust, budget, noted, share=share * (1 - FIND)
@@ -311,6 +316,7 @@ def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
 IN_DATES = UnboundedCdfQuestion, UnboundedQuantilesQuestion, UnboundedHistogramQuestion
 """Questions whose answer lies along an axis that is measured in dates, if its column holds such."""
 MOMENT = "moment"
+STATE = "state of the table"
 """The name under which a question stores which version of an engine's data it began with."""
 ROWS = "rows per unit"
 """The name under which it stores how many records of each unit it uses, where it found that by itself."""
@@ -399,6 +405,8 @@ class Session:
         self._dataset = _of_version(dataset, self._table)
         self._records: dict[Unit, Records] = {}
         self._rows: Records | None = None
+        self._made_up: set[str] = set()
+        """Requests that were named here, and are continued only after an error."""
         self._source = None if source is None else required_source(source)
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
 
@@ -535,7 +543,9 @@ class Session:
         from .ledger.verification import charged_under  # a plan needs no database
 
         loss = require_askable(question, loss).of_one_release()
-        request = request if request is not None else secrets.token_hex(16)
+        if request is None:
+            request = secrets.token_hex(16)
+            self._made_up.add(request)
         plans = self.plan(question, loss, rows_per_unit=rows_per_unit)
         promised = self._promised(rows_per_unit)
         self.require(plans)
@@ -655,9 +665,20 @@ class Session:
         return self._trust.run(plan, [curator], allotment, self._randomness)
 
     def _require_moment(self, records: Records, grant: Grant) -> None:
-        """Let all turns of one question see one state of the data, where the engine can tell states apart."""
+        """Let all turns of one question see one state of the data, where the engine can tell states apart.
+
+        The state of the table itself is asked for where somebody named the request, and so may continue it another day:
+        some engines read the table once for it. What was begun without it is compared without it.
+        """
         moment = records.moment
-        if moment is not None and self._ledger.remember(grant, 0, {MOMENT: moment})[MOMENT] != moment:
+        if moment is None:
+            return
+        noted, state = self._ledger.recall(grant, 0, (MOMENT, STATE)), None
+        if STATE in noted or not (noted or grant.request in self._made_up):
+            state = records.state()
+        notes = {MOMENT: moment} if state is None else {MOMENT: moment, STATE: state}
+        noted = self._ledger.remember(grant, 0, notes)
+        if noted[MOMENT] != moment and (state is None or noted[STATE] != state):
             raise Refused(
                 "data", "the engine's data may have changed since this request began; ask under a new request"
             )

@@ -20,6 +20,7 @@ from dpcurves.queries.query import LONGEST_NAME
 from dpcurves.records.engines.duckdb import DuckEngine, name_in_bytes, subsets_of
 from dpcurves.records.engines.engine import BoundAxis, CountingEngine, EngineTable, grid_of, size_of
 from dpcurves.records.source import LONGEST_TEXT, ArrowSource, Column, Kind, column_of, place_of, wide_numbers
+from dpcurves.records.value_names import name_of
 
 from . import postgres_sql as sql
 from .conformance import DECIMALS, Checked, findings, require_proof
@@ -45,9 +46,16 @@ class StreamedEngine(DuckEngine):
         super().__init__(_source(link, table), unit, key)
         self._link, self._table, self._data_key = link, table, key
         self.moment = moment_of(link, table)
+        self._state = TableState(link, table)
+
+    def state(self) -> int | None:
+        """A number of the state of the table."""
+        return self._state.number()
 
     def using(self, unit: Unit) -> StreamedEngine:
-        return StreamedEngine(self._link, self._table, unit, self._data_key)
+        other = StreamedEngine(self._link, self._table, unit, self._data_key)
+        other._state = self._state
+        return other
 
     def close(self) -> None:
         super().close()
@@ -78,10 +86,13 @@ class _Read(NamedTuple):
     def of(cls, column: Column, name: str, oid: int) -> _Read:
         # A number that is a unit must not be rounded, nor be written in two ways.
         if oid == NUMERIC:
-            return cls(wide_numbers(column.name), BYTES, _bytes(f"trim_scale({name})::text", f"{name} <> 'NaN'"))
+            return cls(
+                wide_numbers(column.name, column.declared), BYTES, _bytes(column.text.format(name), f"{name} <> 'NaN'")
+            )
         if column.kind is Kind.NUMBERS:
             held = DataType.bool() if oid == BOOLEAN else DataType.int64() if oid in WHOLE else DataType.float64()
-            return cls(column_of(column.name, held), held, name)
+            read = replace(column_of(column.name, held), values=column.values, declared=column.declared)
+            return cls(read, held, name)
         if column.kind is Kind.OTHER:
             return cls(Column(column.name, Kind.OTHER, "NULL::DOUBLE"), BYTES, "NULL::bytea")
         text = column.text.format(name)
@@ -331,10 +342,18 @@ def checked_postgres(url: str) -> Checked:
 
 
 UNRANKED = "the server cannot rank the rows of a unit; is it a fork of PostgreSQL? give ranking='here'"
-_MOMENT = (
-    "SELECT pg_current_snapshot()::text, (SELECT oid::int8 FROM pg_database WHERE datname = current_database()), "
+_SERVER = (
+    "SELECT (SELECT oid::int8 FROM pg_database WHERE datname = current_database()), "
     "(SELECT pg_postmaster_start_time()::text)"
 )
+_SNAPSHOT = "SELECT pg_current_snapshot()::text"
+_HAS_VERSIONS = (
+    "SELECT relkind IN ('r', 'p', 'm') AND has_table_privilege(oid, 'SELECT') FROM pg_class WHERE oid = $1::int8::oid"
+)
+_VERSIONS = (
+    "SELECT count(*), coalesce(sum(hashtextextended(concat_ws(' ', tableoid, ctid, xmin), 0)), 0)::text FROM {0}"
+)
+"""The versions of all rows, in any order: their number, and the sum of a hash of each."""
 
 
 class PostgresEngine(PostgresProver):
@@ -349,6 +368,7 @@ class PostgresEngine(PostgresProver):
         self._key = hmac.digest(key, b"rows ranked by PostgreSQL", "sha256")
         self._proven: set[Grid] = set()
         self.moment: int | None = moment_of(link, table)
+        self._state = TableState(link, table)
         self._require_able()
 
     def __repr__(self) -> str:
@@ -357,6 +377,10 @@ class PostgresEngine(PostgresProver):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self._table.columns
+
+    def state(self) -> int | None:
+        """A number of the state of the table."""
+        return self._state.number()
 
     def _require_able(self) -> None:
         """Refuse a server that could stop because of rows, or would log what is secret.
@@ -483,7 +507,7 @@ class PostgresEngine(PostgresProver):
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
         statement = Statement()
-        name, there = sql.name(bound.column, self._table.types[bound.place], f"c{bound.place}")
+        name, there = sql.name(bound.column, f"c{bound.place}")
         if self._unit == EACH_RECORD:
             rows, unit, units = self._table.scan([bound.place]), "", "count(*)"
         else:
@@ -495,12 +519,14 @@ class PostgresEngine(PostgresProver):
         short = f"octet_length(name) <= {LONGEST_NAME}"
         counted = f"SELECT name, {units} FROM ({named}) AS named WHERE {short} GROUP BY name"
         listed = self._link.rows(counted, statement.parameters)
-        found = ((name_in_bytes(bytes(name)), int(each)) for name, each in listed)
-        read = sql.written_as if self._table.types[bound.place] in sql.READ_AS_DOUBLES else str
-        return {read(name): each for name, each in found if name is not None}
+        texts = ((name_in_bytes(bytes(text)), int(number)) for text, number in listed)
+        names = ((name_of(text, bound.column.value_type), number) for text, number in texts)
+        return {value: number for value, number in names if value is not None}
 
     def using(self, unit: Unit) -> PostgresEngine:
-        return PostgresEngine(self._link, self._table, unit, self._data_key)
+        other = PostgresEngine(self._link, self._table, unit, self._data_key)
+        other._state = self._state
+        return other
 
     def close(self) -> None:
         self._link.close()
@@ -527,5 +553,38 @@ class PostgresEngine(PostgresProver):
 
 def moment_of(link: Link, table: Table) -> int:
     """A number of the snapshot: equal only where the same server shows what the same transactions have left."""
-    facts = repr((link.rows(_MOMENT), table.oid))
-    return int(sha256(facts.encode()).hexdigest()[:15], 16)
+    return _number_of((link.rows(_SERVER), link.rows(_SNAPSHOT), table.oid))
+
+
+def _number_of(facts: object) -> int:
+    """A number below 2**60 for facts."""
+    return int(sha256(repr(facts).encode()).hexdigest()[:15], 16)
+
+
+class TableState:
+    """The state of one table in the snapshot of a link, as a number.
+
+    Equal numbers mean that the same server shows the same versions of the same rows. Each version of a row has a place
+    and the transaction that wrote it (`ctid`, `xmin`), so a table that nobody wrote to keeps its number whatever is
+    committed elsewhere. Views have no such columns, and a role that may read some columns alone does not see them:
+    there is no number.
+
+    The table is read through once, and only if somebody asks.
+    """
+
+    def __init__(self, link: Link, table: Table) -> None:
+        self._link, self._table = link, table
+        self._number: int | None = None
+        self._is_known = False
+
+    def __repr__(self) -> str:
+        return "TableState(hidden)"
+
+    def number(self) -> int | None:
+        """Return the number; None: there is none."""
+        if not self._is_known:
+            if self._link.rows(_HAS_VERSIONS, (self._table.oid,)) == [(True,)]:
+                versions = self._link.rows(_VERSIONS.format(self._table.name))
+                self._number = _number_of((self._link.rows(_SERVER), self._table.oid, versions))
+            self._is_known = True
+        return self._number

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dpcurves.arguments import Refused
-from dpcurves.data.axis import Axis, Category, FoundCategories
+from dpcurves.data.axis import Axis, FoundCategories
 from dpcurves.data.grid import Grid, Outside
 from dpcurves.records.engines.duckdb import pads
-from dpcurves.records.engines.engine import BoundAxis, keys_of, texts_and_numbers
+from dpcurves.records.engines.engine import BoundAxis, Keys, keys_of
 from dpcurves.records.source import LONGEST_TEXT, Column, Kind
+from dpcurves.records.value_names import FLOATS, Key, ValueType
 
 from .postgres_link import Doubles, Link
 from .slots import Buckets, Offsets, buckets_of, edge_above, thresholds_of
@@ -19,7 +20,10 @@ from .slots import Buckets, Offsets, buckets_of, edge_above, thresholds_of
 # PostgreSQL types, and the SQL that reads their columns. Total: no value of a row makes it fail.
 BOOLEAN, NUMERIC = 16, 1700
 WHOLE = {20, 21, 23}
-FLOATING = {700, 701}
+FLOATING = {700: ValueType.SINGLE, 701: ValueType.DOUBLE}
+NAMES = {16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision",
+         1700: "numeric"}  # fmt: skip
+"""What PostgreSQL calls its types of numbers."""
 TEXTS = {18, 19, 25, 1042, 1043}
 UUID = 2950
 INTERVAL = 1186
@@ -43,9 +47,13 @@ _TINY = f"'{'0.' + str(5**1075).zfill(1075)}'::numeric"
 """2**-1075: up to here a number is nearer to 0 than to the least double, and the cast would raise."""
 _SAFE = f"(CASE WHEN abs({{0}}) < {_HUGE} AND abs({{0}}) > {_TINY} THEN {{0}} ELSE 0 END)::float8"
 _NUMERIC = (
-    f"CASE WHEN {{0}} = 'NaN'::numeric THEN NULL WHEN {{0}} >= {_HUGE} THEN 'Infinity'::float8 "
+    f"CASE WHEN {{0}} IS NULL OR {{0}} = 'NaN'::numeric THEN NULL WHEN {{0}} >= {_HUGE} THEN 'Infinity'::float8 "
     f"WHEN {{0}} <= -{_HUGE} THEN '-Infinity'::float8 ELSE {_SAFE} END"
 )
+_DECIMAL_NAME = (
+    "CASE trim_scale({0})::text WHEN 'Infinity' THEN 'inf' WHEN '-Infinity' THEN '-inf' ELSE trim_scale({0})::text END"
+)
+"""The name of a number of type numeric, as `value_names` has it."""
 _TEXT = '{0}::text COLLATE "C"'
 _NO_NUMBER = "NULL::float8"
 NO_UNIT = ""
@@ -63,12 +71,13 @@ def column_of(typed: Typed) -> Column:
     """The column that the type declares."""
     name, oid, sort = typed
     if oid == BOOLEAN:
-        return Column(name, Kind.NUMBERS, "{0}::int::float8", "{0}::text")
+        return Column(name, Kind.NUMBERS, "{0}::int::float8", "{0}::text", values=ValueType.TRUTH, declared=NAMES[oid])
     if oid in WHOLE:
-        return Column(name, Kind.NUMBERS, "{0}::float8", "{0}::text")
-    if oid in FLOATING | {NUMERIC}:
-        number = _NUMERIC if oid == NUMERIC else "{0}::float8"
-        return Column(name, Kind.NUMBERS, number, "{0}::text", unit="CASE WHEN {0} <> 'NaN' THEN {0} END")
+        return Column(name, Kind.NUMBERS, "{0}::float8", "{0}::text", values=ValueType.WHOLE, declared=NAMES[oid])
+    if oid in FLOATING or oid == NUMERIC:
+        number, text = (_NUMERIC, _DECIMAL_NAME) if oid == NUMERIC else ("{0}::float8", "{0}::text")
+        unit, values = "CASE WHEN {0} <> 'NaN' THEN {0} END", FLOATING.get(oid, ValueType.DECIMAL)
+        return Column(name, Kind.NUMBERS, number, text, unit=unit, values=values, declared=NAMES[oid])
     if oid in TEXTS or oid == UUID or sort == ENUM:
         unit = f"CASE WHEN octet_length({_TEXT}) <= {LONGEST_TEXT} THEN {_TEXT} END"
         return Column(name, Kind.TEXT, _NO_NUMBER, _TEXT, unit=unit)
@@ -204,10 +213,10 @@ def slot(bound: BoundAxis, number: int, statement: Statement) -> str:
     """SQL for the slot on one axis; NULL where it is missing."""
     if isinstance(bound.axis, Axis):
         return grid_slot(bound.axis.grid, f"n{number}", statement)
-    keys = keys_of(bound.axis, bound.column.kind)
+    keys = keys_of(bound)
     if isinstance(bound.axis, FoundCategories):  # the last is for all that has another value
         rest = f"CASE WHEN {_has_value(bound.column.kind, number)} THEN {len(keys) - 1}::int8 END"
-        return f"coalesce({_among_keys(keys[:-1], number, statement)}, {rest})"
+        return f"coalesce({_among_keys(keys, number, statement)}, {rest})"
     return _among_keys(keys, number, statement)
 
 
@@ -216,41 +225,26 @@ def _has_value(kind: Kind, number: int) -> str:
     return f"coalesce(n{number} <> 'NaN'::float8, false)" if kind is Kind.NUMBERS else f"t{number} IS NOT NULL"
 
 
-def name(column: Column, oid: int, value: str) -> tuple[str, str]:
-    """SQL for the bytes that name a value of a column, and for whether it has one.
-
-    Numbers of a type with several texts for one number are named by the double that they are read as.
+def name(column: Column, value: str) -> tuple[str, str]:
+    """SQL for the bytes of the text from which `value_names.name_of` makes the name of a value, and for whether it
+    has one.
     """
-    if column.kind is not Kind.NUMBERS:
-        text = column.text.format(value)
-        return f"convert_to({text}, 'UTF8')", f"{value} IS NOT NULL"
     number = column.number.format(value)
-    there = f"coalesce({number} <> 'NaN'::float8, false)"
-    return f"convert_to(({number if oid in READ_AS_DOUBLES else value})::text, 'UTF8')", there
+    text = f"({number} + 0)::text" if column.value_type in FLOATS else f"({column.text.format(value)})"
+    there = f"coalesce({number} <> 'NaN'::float8, false)" if column.kind is Kind.NUMBERS else f"{value} IS NOT NULL"
+    return f"convert_to({text}, 'UTF8')", there
 
 
-READ_AS_DOUBLES = FLOATING | {NUMERIC}
-
-
-def written_as(double: str) -> str:
-    """A double as Python and DuckDB write it.
-
-    >>> written_as("1")
-    '1.0'
-    """
-    return repr(float(double))
-
-
-def _among_keys(keys: Sequence[Category | None], number: int, statement: Statement) -> str:
-    texts, numbers = texts_and_numbers(keys)
-    found = []
-    known = [(place, text) for place, text in enumerate(texts) if text is not None]
-    if known:
-        found.append(_place([place for place, _ in known], statement.texts([text for _, text in known]), f"t{number}"))
-    alike = [(place, value) for place, value in enumerate(numbers) if value is not None]
-    if alike:
-        found.append(_place([place for place, _ in alike], statement.doubles([key for _, key in alike]), f"n{number}"))
-    return f"coalesce({', '.join([*found, 'NULL::int8'])})"
+def _among_keys(keys: Sequence[Sequence[Key]], number: int, statement: Statement) -> str:
+    texts, numbers = Keys.of(keys)
+    places = []
+    if texts:
+        named = statement.texts([text for text, _ in texts])
+        places.append(_place([place for _, place in texts], named, f"t{number}"))
+    if numbers:
+        named = statement.doubles([value for value, _ in numbers])
+        places.append(_place([place for _, place in numbers], named, f"n{number}"))
+    return f"coalesce({', '.join([*places, 'NULL::int8'])})"
 
 
 def _place(places: Sequence[int], keys: str, value: str) -> str:

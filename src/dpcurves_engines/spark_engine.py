@@ -23,6 +23,7 @@ from dpcurves.queries.query import LONGEST_NAME
 from dpcurves.records.engines.duckdb import name_in_bytes, pads, subsets_of
 from dpcurves.records.engines.engine import BoundAxis, grid_of, size_of
 from dpcurves.records.source import Column, Kind, hidden, place_of
+from dpcurves.records.value_names import name_of
 
 from . import spark_batches, spark_sql
 from .conformance import Checked, findings, require_proof
@@ -407,8 +408,8 @@ class SparkEngine(SparkProver):
         counted = listed.where(f"octet_length(name) <= {LONGEST_NAME}").groupBy("name").count()
         found = fetched(counted.selectExpr("CAST(name AS BINARY) AS name", "`count` AS n"))
         pairs = zip(map(name_in_bytes, found["name"]), found["n"].tolist(), strict=True)
-        read = (lambda name: repr(float(name))) if spark_sql.is_double(bound.column) else str
-        return {read(name): units for name, units in pairs if name is not None}
+        names = ((name_of(text, bound.column.value_type), units) for text, units in pairs)
+        return {value: units for value, units in names if value is not None}
 
     def using(self, unit: Unit) -> SparkEngine:
         return type(self)(self._frame, unit, self._data_key, self._version)

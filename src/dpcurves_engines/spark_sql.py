@@ -10,12 +10,14 @@ import numpy as np
 from dpcurves.arrays import FloatArray
 from dpcurves.data.axis import Axis, FoundCategories
 from dpcurves.data.grid import Grid, Outside
-from dpcurves.records.engines.engine import BoundAxis, Formula, keys_of, texts_and_numbers
+from dpcurves.records.engines.engine import BoundAxis, Formula, Keys, keys_of
 from dpcurves.records.source import LONGEST_TEXT, Column, Kind
+from dpcurves.records.value_names import FLOATS, ValueType
 
 from .slots import clipped_formula_of, edge_above, thresholds_of
 
 NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
+FLOATING = {"float": ValueType.SINGLE, "double": ValueType.DOUBLE}
 TIMES = {"date", "timestamp", "timestamp_ntz"}
 NO_UNIT = ""
 ELAPSED = {
@@ -40,13 +42,16 @@ def double(value: float) -> str:
 def column_of(name: str, declared: str) -> Column:
     """The column that the type declares, as Spark writes it."""
     if declared == "boolean":
-        return Column(name, Kind.NUMBERS, "CAST(CAST({0} AS INT) AS DOUBLE)", "CAST({0} AS STRING)")
+        number, text = "CAST(CAST({0} AS INT) AS DOUBLE)", "CAST({0} AS STRING)"
+        return Column(name, Kind.NUMBERS, number, text, values=ValueType.TRUTH, declared=declared)
     if declared in NUMBERS:
-        unit = _UNIT_OF_DOUBLES if declared in {"float", "double"} else "{0}"
-        return Column(name, Kind.NUMBERS, "CAST({0} AS DOUBLE)", "CAST({0} AS STRING)", unit=unit)
+        unit, values = _UNIT_OF_DOUBLES if declared in FLOATING else "{0}", FLOATING.get(declared, ValueType.WHOLE)
+        number, text = "CAST({0} AS DOUBLE)", "CAST({0} AS STRING)"
+        return Column(name, Kind.NUMBERS, number, text, unit=unit, values=values, declared=declared)
     if declared.startswith("decimal("):
         # By way of text: not all engines round a decimal to the nearest double.
-        return Column(name, Kind.NUMBERS, "CAST(CAST({0} AS STRING) AS DOUBLE)", "CAST({0} AS STRING)")
+        number, text = "CAST(CAST({0} AS STRING) AS DOUBLE)", "CAST({0} AS STRING)"
+        return Column(name, Kind.NUMBERS, number, text, values=ValueType.DECIMAL, declared=declared)
     if declared == "string" or declared.startswith(("varchar", "char")):
         return Column(name, Kind.TEXT, "CAST(NULL AS DOUBLE)", "{0}", unit=_UNIT_OF_TEXT)
     unit, kind = "{0}" if declared in TIMES else NO_UNIT, Kind.TIMES if declared in TIMES else Kind.OTHER
@@ -102,15 +107,27 @@ def slot(bound: BoundAxis, place: int) -> str | None:
         if _is_short(grid):
             return _among(thresholds_of(grid), _number(bound))
         return _by_formula(grid, _number(bound), f"g{place}") if clipped_formula_of(grid) else None
-    number, text = _number(bound), bound.column.text.format(f"c{bound.place}")
-    keys, there = keys_of(bound.axis, bound.column.kind), ""
+    keys, number = keys_of(bound), _number(bound)
+    texts, numbers = Keys.of(keys)
+    cases = [f"WHEN {condition} THEN {at}" for key, at in texts if (condition := _is_named(bound, key))]
+    cases += [f"WHEN {number} = {double(key)} THEN {at}" for key, at in numbers]
     if isinstance(bound.axis, FoundCategories):  # the last is for all that has another value
-        there, keys = f"WHEN {has_value(bound)} THEN {len(keys) - 1}", keys[:-1]
-    texts, numbers = texts_and_numbers(keys)
-    alike = [f"WHEN {text} = {_text(key)} THEN {place}" for place, key in enumerate(texts) if key is not None]
-    alike += [f"WHEN {number} = {double(key)} THEN {place}" for place, key in enumerate(numbers) if key is not None]
-    alike += [there] if there else []
-    return f"CASE {' '.join(alike)} ELSE NULL END" if alike else "CAST(NULL AS INT)"
+        cases.append(f"WHEN {has_value(bound)} THEN {len(keys) - 1}")
+    return f"CASE {' '.join(cases)} ELSE NULL END" if cases else "CAST(NULL AS INT)"
+
+
+def _is_named(bound: BoundAxis, name: str) -> str:
+    """SQL that tells whether a value has this name; empty: no value of the type has it.
+
+    Decimals are compared as such, for texts of them differ among engines. No literal is too long for its type.
+    """
+    column, value = bound.column, f"c{bound.place}"
+    if column.value_type is not ValueType.DECIMAL:
+        return f"{column.text.format(value)} = {_text(name)}"
+    whole, _, behind = name.removeprefix("-").partition(".")
+    size, scale = (int(digits) for digits in column.declared.removeprefix("decimal(").removesuffix(")").split(","))
+    fits = whole.isdigit() and len(whole.lstrip("0")) <= size - scale and len(behind) <= scale
+    return f"{value} = CAST('{name}' AS {column.declared})" if fits else ""
 
 
 def has_value(bound: BoundAxis) -> str:
@@ -120,15 +137,12 @@ def has_value(bound: BoundAxis) -> str:
     return f"{bound.column.text.format(f'c{bound.place}')} IS NOT NULL"
 
 
-def is_double(column: Column) -> bool:
-    """Tell whether the type of a column is one of doubles or floats."""
-    return column.unit == _UNIT_OF_DOUBLES
-
-
 def name(bound: BoundAxis) -> str:
-    """SQL for the text that names a value; a float has that of its double."""
-    text = bound.column.text.format(f"c{bound.place}")
-    return f"CAST({_number(bound)} AS STRING)" if is_double(bound.column) else text
+    """SQL for the text from which `value_names.name_of` makes the name of a value."""
+    if bound.column.value_type in FLOATS:
+        number = _number(bound)
+        return f"CAST(CASE WHEN {number} = 0 THEN CAST(0 AS DOUBLE) ELSE {number} END AS STRING)"
+    return bound.column.text.format(f"c{bound.place}")
 
 
 def _is_short(grid: Grid) -> bool:

@@ -41,9 +41,9 @@ class Models(of.Asked):
         "1|2", "Both scores together, or one by one; chosen by a forecast if left out.", of.whole
     )
     at: str | None = of.perhaps("P,P", "Threshold probabilities of net benefit.", of.numbers)
-    pos_label: str = of.option("LABEL", "The positive label.", "1", of.one_label)
+    pos_label: str = of.option("LABEL", "The positive label.", "1", of.category)
     neg_label: str | None = of.perhaps(
-        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.one_label
+        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.category
     )
     model: str = of.option("TEXT", MODEL, "the models are taken as public")
 
@@ -99,13 +99,13 @@ class Treated(of.Asked):
     treatment: str = of.option("NAME", "The column of treatments.")
     score: str = of.option("NAME", "The column of predicted gains; or @FILE, a model in JSON.", read=of.scores_of)
     grid: str = of.option("L:U:N", "Public cells of scores.", "-1:1:40", of.grid_of)
-    good: str = of.option("LABEL", "The good outcome.", "1", of.one_label)
+    good: str = of.option("LABEL", "The good outcome.", "1", of.category)
     bad: str | None = of.perhaps(
-        "LABEL", "The bad one; needed in a CSV file, and where the other is neither 1 nor 0.", of.one_label
+        "LABEL", "The bad one; needed in a CSV file, and where the other is neither 1 nor 0.", of.category
     )
-    treated: str = of.option("LABEL", "The value of --treatment of the treated.", "1", of.one_label)
+    treated: str = of.option("LABEL", "The value of --treatment of the treated.", "1", of.category)
     untreated: str | None = of.perhaps(
-        "LABEL", "That of the others; needed in a CSV file, and where the other is neither 1 nor 0.", of.one_label
+        "LABEL", "That of the others; needed in a CSV file, and where the other is neither 1 nor 0.", of.category
     )
     model: str = of.option("TEXT", MODEL, PUBLIC)
 
@@ -141,9 +141,9 @@ class Learned(of.Asked):
     split_by: str | None = of.perhaps(
         "NAME", "The column of numbers whose hash decides on folds; else all features do."
     )
-    pos_label: str = of.option("LABEL", "The positive label.", "1", of.one_label)
+    pos_label: str = of.option("LABEL", "The positive label.", "1", of.category)
     neg_label: str | None = of.perhaps(
-        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.one_label
+        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.category
     )
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:

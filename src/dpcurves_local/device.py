@@ -83,7 +83,8 @@ def _category(axis: Categories, value: Any) -> int:
     with suppress(Exception):  # a class of values may do anything; and a whole number may be too long to print
         known = value.item() if isinstance(value, np.generic) else value
         if isinstance(known, _CLASSES):
-            same = (known == each or str(known) == str(each) for each in axis.values)
+            name = str(known).lower() if isinstance(known, bool) else str(known)
+            same = (known == each or name == str(each) or str(known) == str(each) for each in axis.values)
             return next(place for place, is_same in enumerate(same) if is_same)
     return axis.slots
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dpcurves.arguments import Refused
-from dpcurves.data import Categories
+from dpcurves.cli.options import DECLARED_NUMBER
+from dpcurves.cli.options import typed as typed_label
+from dpcurves.data import Categories, Category
 from dpcurves.models import Ranged
 
 from .declared_columns import Declared
@@ -43,6 +45,11 @@ LABELS = frozenset(
     {"came", "censored", "pos_label", "neg_label", "good", "bad", "treated", "untreated", "positive", "negative"}
 )
 """Fields that hold one declared value of a column."""
+COLUMN_OF_LABEL: Mapping[str, str] = {
+    "came": "event", "censored": "event", "pos_label": "label", "neg_label": "label", "good": "outcome",
+    "bad": "outcome", "treated": "treatment", "untreated": "treatment",
+}  # fmt: skip
+"""Fields that hold a label, each with the field that names its column."""
 DECLARED: Mapping[str, tuple[str, str]] = {
     "row_categories": ("rows", ""), "column_categories": ("columns", ""), "classes": ("label", ""),
     "causes": ("event", "censored"),
@@ -257,10 +264,27 @@ def completed(form: Form, given: Given, columns: Sequence[Declared]) -> Given:
             source, without = DECLARED[field.name]
             column, left_out = declared.get(_text(typed, source)), _text(typed, without) if without else ""
             if isinstance(column, Categories):
-                typed[field.name] = [",".join(str(each) for each in column.values if str(each) != left_out)]
+                typed[field.name] = [",".join(_label(each) for each in column.values if str(each) != left_out)]
+        elif field.name in COLUMN_OF_LABEL:
+            typed[field.name] = _declared_label(field, typed, declared)
         elif "=" in field.takes or field.name == "by":
             typed[field.name] = [_with_values(field, each, declared, typed) for each in typed.get(field.name, ())]
     return typed
+
+
+def _declared_label(field: Field, given: Given, declared: Mapping[str, Declared]) -> list[str]:
+    """The label that was typed, or the usual one: as a number, where the schema declares it as a number."""
+    column = declared.get(_text(given, COLUMN_OF_LABEL[field.name]))
+    text = _text(given, field.name) or (field.usual or "")
+    if isinstance(column, Categories):
+        return [next((_label(each) for each in column.values if str(each) == text), text)]
+    return list(given.get(field.name, ()))
+
+
+def _label(value: Category) -> str:
+    """A declared category as options read it: quoted, or marked as a number, where its text alone is another one."""
+    is_plain = isinstance(value, str) and value == value.strip() != "" and not set(value) & set(',"')
+    return value if is_plain and not value.startswith(DECLARED_NUMBER) else typed_label(value)
 
 
 def _text(given: Given, name: str) -> str:
@@ -292,6 +316,5 @@ def _with_values(field: Field, text: str, declared: Mapping[str, Declared], give
     if column is None or _text(given, "categories"):
         return text
     if isinstance(column, Categories):
-        values = list(map(str, column.values))
-        return text if any("," in each for each in values) else f"{column.column}={','.join(values)}"
+        return f"{column.column}={','.join(map(_label, column.values))}"
     return text if field.name == "by" else f"{column.column}={column.lower!r}:{column.upper!r}"

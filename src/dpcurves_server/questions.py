@@ -19,6 +19,7 @@ from dpcurves.data.axis import Category, Predictor
 from dpcurves.ledger import Currency, Event, Member, Remaining
 from dpcurves.ledger.account import LONGEST_NAME
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.records.value_names import number_in
 from dpcurves.session import rehearse, request_of
 from dpcurves.shortcuts import loss_of
 from dpcurves.strategies.choice import by_categories, unlisted_of
@@ -367,7 +368,8 @@ def _is_declared(given: Category, declared: Declared) -> bool:
     """Tell whether a category is declared; of a column of numbers, whether it is a number in its range."""
     if isinstance(declared, Categories):
         return given in declared.values or str(given) in map(str, declared.values)
-    return not isinstance(given, str) and declared.lower <= given <= declared.upper
+    number = number_in(given) if isinstance(given, str) else given
+    return number is not None and declared.lower <= number <= declared.upper
 
 
 def columns_of(axis: Any) -> list[str]:

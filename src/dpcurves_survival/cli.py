@@ -39,11 +39,11 @@ class Observed(of.Asked):
 
     time: str = of.option("NAME", "A column of times: of the event, or of the end of observation without one.")
     event: str = of.option("NAME", "A column that says whether the event was observed.")
-    came: str = of.option("LABEL", "Its value where the event was observed.", "1", of.one_label)
+    came: str = of.option("LABEL", "Its value where the event was observed.", "1", of.category)
     censored: str | None = of.perhaps(
         "LABEL",
         "Its value where not; needed in a CSV file, and where the other is none of 1, 0, -1, true, false.",
-        of.one_label,
+        of.category,
     )
     measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
 
@@ -241,7 +241,7 @@ class Causes(of.Asked):
     time: str = of.option("NAME", "A column of times: of the first event, or of the end of observation without one.")
     event: str = of.option("NAME", "A column that says which event it was.")
     causes: str = of.option("A,B,C", "Its values for events, declared in public; other values count as missing.")
-    censored: str = of.option("LABEL", "Its value where there was none.", "0", of.one_label)
+    censored: str = of.option("LABEL", "Its value where there was none.", "0", of.category)
     measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
 
     def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
@@ -280,9 +280,9 @@ class Foretold(of.Asked):
     )
     scores: str = of.option("L:U:N", "Public cells of scores.", "0:1:50", of.grid_of)
     groups: str = of.option("N", "How many groups of similar scores are told apart, at most.", "10", of.several)
-    came: str = of.option("LABEL", "The value of --event where it was observed.", "1", of.one_label)
+    came: str = of.option("LABEL", "The value of --event where it was observed.", "1", of.category)
     censored: str | None = of.perhaps(
-        "LABEL", "Its value where not; needed in a CSV file, and where the other is neither 1 nor 0.", of.one_label
+        "LABEL", "Its value where not; needed in a CSV file, and where the other is neither 1 nor 0.", of.category
     )
     model: str = of.option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
 

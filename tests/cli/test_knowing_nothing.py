@@ -151,7 +151,7 @@ def test_a_study_and_the_forms_of_a_server_take_auto() -> None:
     found = question_from_json({"ask": "bounds", "column": "x", "unit": "auto", "coverage": "0.9"})
     assert found.unit == 2.0**-30
     typed = {"time": ["t"], "event": ["e"], "grid": ["auto"]}
-    assert forms_of(QUESTIONS)["survival"].question(typed, {}) == dp.UnboundedSurvivalQuestion("t", "e")
+    assert forms_of(QUESTIONS)["survival"].question(typed, {}) == dp.UnboundedSurvivalQuestion("t", "e", came="1")
     either = {"ask": "mean", "column": "x"}
     assert question_from_json({**either, "lower": "auto", "upper": "auto"}) == dp.UnboundedMeanQuestion("x")
     by = {"column": "ward", "categories": "auto"}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpcurves.cli.options import amount, categories, category, chance, chosen, numbers, whole
+from dpcurves.cli.options import amount, categories, category, chance, chosen, numbers, typed, whole
 from dpcurves.cli.terminal import Misuse
 
 
@@ -61,19 +61,27 @@ def test_a_list_with_a_gap_or_a_word_is_no_list_of_numbers(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("1", 1), ("-1", -1), ("0.5", 0.5), ("true", True), ("False", False), ("UA", "UA"), ('"1"', "1"),
-        ('"say ""a"""', 'say "a"'), ("nan", "nan"), ("1 2", "1 2"),
+        ("1", "1"), ("01", "01"), ("0.5", "0.5"), ("true", "true"), ("UA", "UA"), ('"1"', "1"),
+        ('"say ""a"""', 'say "a"'), ("nan", "nan"), ("1 2", "1 2"), ("number:1", 1), ("number:01", 1),
+        ("number:-0.5", -0.5), ("number:true", True), ("number:False", False), ('"number:1"', "number:1"),
     ],
 )  # fmt: skip
-def test_a_label_is_what_it_looks_like_and_quotes_make_it_text(text: str, value: object) -> None:
-    found = category(text)
-    assert (found, type(found)) == (value, type(value))
+def test_a_label_is_text_as_it_stands_unless_it_is_declared_a_number(text: str, value: object) -> None:
+    label = category("categories", text)
+    assert (label, type(label)) == (value, type(value))
+    assert category("categories", typed(label)) == label
+
+
+@pytest.mark.parametrize("text", ["number:", "number:nan", "number:inf", "number:one"])
+def test_a_label_that_is_declared_a_number_is_one(text: str) -> None:
+    with pytest.raises(Misuse, match=r"^categories: number: stands before a number, true or false, got"):
+        category("categories", text)
 
 
 @pytest.mark.parametrize(
     ("text", "values"),
     [
-        ("UA,AA", ("UA", "AA")), ("UA", ("UA",)), (' 1 , "1" ', (1, "1")), ('"a,b",c', ("a,b", "c")),
+        ("UA,AA", ("UA", "AA")), ("UA", ("UA",)), (' 01 , "1" ,1', ("01", "1", "1")), ('"a,b",c', ("a,b", "c")),
         ("New York,Oslo", ("New York", "Oslo")), ('""', ("",)),
     ],
 )  # fmt: skip

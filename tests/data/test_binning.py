@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from dpcurves.data import Grid, Outside
 from dpcurves.records.engines.duckdb import category_slot, double, grid_slot, slot_type
-from dpcurves.records.engines.engine import formula_of, in_numbers
+from dpcurves.records.engines.engine import formula_of
+from dpcurves.records.value_names import number_in
 from dpcurves_engines.slots import clipped_formula_of
 
 CONNECTION = duckdb.connect()
@@ -116,7 +117,7 @@ def test_a_double_is_written_exactly(value: float) -> None:
 
 def test_a_category_may_hold_any_character() -> None:
     names = ("it's", 'a "quote"', "{0}", "back\\slash", "nul\0", "new\nline", "'; DROP TABLE v; --", "\ud800")
-    sql = category_slot(names, "NULL", "CAST(t AS VARCHAR)", "INTEGER")
+    sql = category_slot([[name] for name in names], "NULL", "CAST(t AS VARCHAR)", "INTEGER")
     texts = [name.encode("utf-8", "backslashreplace") for name in (*names, "other")]
     CONNECTION.register("t", pa.table({"i": range(len(texts)), "t": pa.array(texts, pa.binary())}))
     found = CONNECTION.sql(f"SELECT {sql} FROM t ORDER BY i").fetchall()
@@ -124,6 +125,6 @@ def test_a_category_may_hold_any_character() -> None:
 
 
 def test_text_spells_a_number_in_a_column_of_numbers() -> None:
-    assert [in_numbers(value) for value in ("7", "7.5", "-inf", "nan", "x", 3, False)] == [
-        7, 7.5, float("-inf"), None, None, 3, False,
+    assert [number_in(value) for value in ("7", "7.5", "-inf", "nan", "x")] == [
+        7, 7.5, float("-inf"), None, None,
     ]  # fmt: skip

@@ -203,6 +203,60 @@ def test_all_questions_of_a_session_see_one_moment(admin: Any, postgres_url: str
         assert records.moment == moment  # nothing was committed in between
 
 
+def test_the_state_of_a_table_changes_with_its_own_rows_alone(admin: Any, postgres_url: str, role: str) -> None:
+    admin.execute("CREATE TABLE alone AS SELECT 30::float8 AS age FROM generate_series(1, 100)")
+    admin.execute("CREATE TABLE neighbour (age float8); CREATE VIEW seen AS SELECT age FROM alone")
+    admin.execute(f"GRANT SELECT ON alone TO {role}; CREATE TABLE partly AS SELECT 1::float8 AS age, 2 AS hidden")
+    admin.execute(f"GRANT SELECT (age) ON partly TO {role}")
+    changes = (
+        "INSERT INTO alone VALUES (31)", "UPDATE alone SET age = 32 WHERE age = 31", "DELETE FROM alone WHERE age = 32",
+        "UPDATE alone SET age = age",
+    )  # fmt: skip
+
+    def states(table: str = "alone", url: str = as_role(postgres_url, role)) -> tuple[int | None, int | None]:
+        with opened(url, table) as records:
+            return records.moment, records.state()
+
+    for change in changes:
+        moment, state = states()
+        admin.execute("INSERT INTO neighbour VALUES (1)")
+        assert states()[0] != moment
+        assert states()[1] == state is not None
+        admin.execute(change)
+        assert states()[1] != state
+    # A view has no versions of rows, and who may read some columns alone sees none: the snapshot is compared.
+    assert states("seen", postgres_url)[1] is states("partly")[1] is None
+    with opened(postgres_url, "alone", Unit("age", 1)) as records:
+        other = records.using(Unit("age", 2))
+        assert other is not None
+        assert records.state() == other.state() is not None
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_request_of_thresholds_goes_on_after_commits_elsewhere(
+    admin: Any, postgres_url: str, tmp_path: Path, *, changed: bool
+) -> None:
+    table = f"slow_{secrets.token_hex(4)}"
+    admin.execute(f"CREATE TABLE {table} AS SELECT g::float8 AS age FROM generate_series(1, 100) AS g")
+    admin.execute("CREATE TABLE IF NOT EXISTS elsewhere (age float8)")
+    loss, grid = dp.PrivacyLoss.pure(1), Grid(0, 128, cells=128)
+
+    def asked(*at: int) -> Any:
+        source = dp.postgres(postgres_url, table=table)
+        ledger = f"sqlite:///{tmp_path}/budget.db"
+        with dp.Session(source, budget=loss, adjacency=dp.ADD_REMOVE, ledger=ledger) as session:
+            return session.ask(dp.CdfQuestion("age", grid, at=at), loss, "named")
+
+    asked(32)
+    admin.execute("INSERT INTO elsewhere VALUES (1)")
+    admin.execute(f"INSERT INTO {table} VALUES (5)" if changed else "SELECT 1")
+    if not changed:
+        assert asked(64) is not None
+        return
+    with pytest.raises(ValueError, match="may have changed since this request began; ask under a new request"):
+        asked(64)
+
+
 def test_cells_are_the_same_by_formula(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from dpcurves_engines import checked_postgres, postgres_sql
 

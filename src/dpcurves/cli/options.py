@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Choice = TypeVar("Choice")
 Label = str | int | float | bool
+DECLARED_NUMBER = "number:"
+"""Stands before a label that is a number, however it is written in the data."""
 TRUTH = {"true": True, "false": False}
 ITEM = re.compile(r'\s*("(?:[^"]|"")*"|[^,"]*)\s*(?:,|$)')
 LONGEST_NUMBER = 60
@@ -108,43 +110,46 @@ def chosen(argument: str, text: str, choices: Mapping[str, Choice]) -> Choice:
     return choices[text]
 
 
-def category(text: str) -> Label:
-    """Parse a label: a number or a truth value if it looks like one, else text. Quotes make it text.
+def category(argument: str, text: str) -> Label:
+    """Parse a label: text as it stands, of which quotes are taken off; ``number:`` declares a number or a truth value.
 
-    >>> category("1"), category("true"), category("late"), category('"1"')
-    (1, True, 'late', '1')
+    Raises:
+        Misuse: no number is declared behind ``number:``.
+
+    >>> [category("by", text) for text in ("01", "late", '"a,b"', "number:01", "number:true", '"number:1"')]
+    ['01', 'late', 'a,b', 1, True, 'number:1']
     """
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1].replace('""', '"')
-    if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-        return int(text)
-    number = _decimal(text)
-    if number is not None and isfinite(number):
-        return number
-    return TRUTH.get(text.lower(), text)
-
-
-def one_label(argument: str, text: str) -> Label:
-    """Parse a label as `category` does, whatever the option is called."""
-    return category(text)
+    if not text.startswith(DECLARED_NUMBER):
+        return text
+    said = text.removeprefix(DECLARED_NUMBER)
+    if said.lower() in TRUTH:
+        return TRUTH[said.lower()]
+    if re.fullmatch(r"[+-]?[0-9]{1,1000}", said):
+        return int(said)
+    number = _decimal(said)
+    if number is None or not isfinite(number):
+        raise Misuse(argument, f"{DECLARED_NUMBER} stands before a number, true or false, got {text!r}")
+    return number
 
 
 def typed(label: Label) -> str:
     """Text of a label as `category` reads it: the inverse of `category`.
 
     >>> typed(1), typed(True), typed("late"), typed('a "b", c')
-    ('1', 'true', '"late"', '"a ""b"", c"')
+    ('number:1', 'number:true', '"late"', '"a ""b"", c"')
     """
     if isinstance(label, str):
         return '"' + label.replace('"', '""') + '"'
-    return repr(label).lower() if isinstance(label, bool) else repr(label)
+    return DECLARED_NUMBER + (repr(label).lower() if isinstance(label, bool) else repr(label))
 
 
 def categories(argument: str, text: str) -> tuple[Label, ...]:
     """Parse comma-separated labels; a label that holds a comma stands in quotes.
 
-    >>> categories("categories", 'UA, "a,b",3')
-    ('UA', 'a,b', 3)
+    >>> categories("categories", 'UA, "a,b",03')
+    ('UA', 'a,b', '03')
     """
     found: list[Label] = []
     place = 0
@@ -152,7 +157,7 @@ def categories(argument: str, text: str) -> tuple[Label, ...]:
         item = ITEM.match(text, place)
         if item is None or not item[1].strip():
             raise Misuse(argument, f"labels with commas between them are needed, got {text!r}")
-        found.append(category(item[1].strip()))
+        found.append(category(argument, item[1].strip()))
         place = item.end() + (0 if item[0].endswith(",") else 1)
     return tuple(found)
 
@@ -923,11 +928,11 @@ class TwoClasses(Asked):
 
     label: str = option("NAME", "The column of true labels.")
     score: str = option("NAME", "The column of scores, high ones positive; or @FILE, a model.", read=scores_of)
-    pos_label: str = option("LABEL", "The positive label; other labels are missing.", "1", one_label)
+    pos_label: str = option("LABEL", "The positive label; other labels are missing.", "1", category)
     neg_label: str | None = perhaps(
         "LABEL",
         "The negative label; needed in a CSV file, and where the positive one is none of 1, 0, -1, true, false.",
-        one_label,
+        category,
     )
 
 

@@ -253,4 +253,5 @@ class Claim(Asked):
         found = super().told(usual)
         columns = tuple(declared("explained-by", each) for each in found.pop("explained_by"))
         column, sign, level = self.coefficient.partition("=")
-        return {**found, "columns": columns, "coefficient": column, "level": category(level) if sign else None}
+        of_column = category("coefficient", level) if sign else None
+        return {**found, "columns": columns, "coefficient": column, "level": of_column}

@@ -166,7 +166,10 @@ def named(key: Key) -> str:
     return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
-_OPPOSITES: dict[Category, Category] = {1: 0, 0: 1, -1: 1}
+_OPPOSITES: dict[Category, Category] = {
+    1: 0, 0: 1, -1: 1, "1": "0", "0": "1", "-1": "1", "true": "false", "false": "true",
+}  # fmt: skip
+"""The other of two usual labels."""
 
 
 ARGUMENTS = ("neg_label", "pos_label")

@@ -121,8 +121,16 @@ def _read(values: Any, categories: tuple[str | int | float | bool, ...] | None) 
             return np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
             return np.array([_number(each) for each in values], dtype=np.float64)
-    places = {_key(category): float(place) for place, category in enumerate(categories)}
-    return np.array([places.get(_key(each), np.nan) for each in values], dtype=np.float64)
+    texts = {each: float(place) for place, each in enumerate(categories) if isinstance(each, str)}
+    numbers = {float(each): float(place) for place, each in enumerate(categories) if not isinstance(each, str)}
+    return np.array([_place(each, texts, numbers) for each in values], dtype=np.float64)
+
+
+def _place(value: Any, texts: dict[str, float], numbers: dict[float, float]) -> float:
+    """The place of a value among categories that are text, and otherwise among those that are numbers; NaN: neither."""
+    number = _number(value)
+    without_point = str(int(number)) if not isinstance(value, str) and number.is_integer() else ""
+    return next((texts[name] for name in (str(value), without_point) if name in texts), numbers.get(number, np.nan))
 
 
 def _number(value: Any) -> float:
@@ -130,11 +138,6 @@ def _number(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         return np.nan
-
-
-def _key(value: Any) -> Any:
-    number = _number(value)
-    return str(value) if np.isnan(number) else number
 
 
 Category = str | int | float | bool
@@ -185,7 +188,7 @@ class Categories:
 
     A category that is a number, or True (1) or False (0), stands for all that reads as this number, as the text "1.0"
     does for 1 where no type is declared; a column that declares text is refused. A category that is text stands for
-    the same text, and in a column of numbers for the number it spells, or is refused.
+    the same text; in a column that declares numbers it is written as the number is, as ``"1"``, or refused: ``"01"``.
 
     Attributes:
         column: Its name.

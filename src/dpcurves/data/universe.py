@@ -13,7 +13,10 @@ MOST_BYTES = 200
 """Bytes of UTF-8 of a name, at most."""
 FAKES = Fraction(1, 10)
 """The names that nobody has and that are told, on average, at most; as many of each rank."""
-LEAST_BITS, MOST_BITS, BITS_A_DIGIT = 16, 256, 4
+LEAST_BITS = 16
+MOST_BITS = 256
+BITS_A_DIGIT = 4
+"""Bits of a hexadecimal digit."""
 
 
 @dataclass(frozen=True, slots=True)

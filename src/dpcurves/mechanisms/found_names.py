@@ -271,6 +271,25 @@ class RankedNames(Answering):
         return tuple(each for name in sorted(largest) for each in (number_of(name.encode()), told[name]))
 
 
+ALARM = 1e-5
+"""Probability that the noise of any name of a universe is larger than `least_units` takes it to be."""
+
+
+def least_units(plan: Plan, name: str, noisy: int) -> int:
+    """Return how many units at least have a name of this noisy count.
+
+    Under a delta the noise is bounded, so this is certain, whatever was selected. In a universe the noise of all its
+    names together exceeds the bound with a probability of at most `ALARM`: so many names that nobody has are told above
+    a threshold on average (`FAKES`), and their number falls by ``exp(-rate)`` with each unit above it.
+    """
+    if isinstance(plan.query, RankedNamesQuery):
+        universe = plan.query.universe
+        noise = noise_in_universe(plan.loss, plan.adjacency, universe.sizes)
+        above = log(float(FAKES) / ALARM) / float(noise.rate)
+        return noisy - noise.thresholds[universe.place(name) or 0] - ceil(above)
+    return noisy - noise_of_names(plan.loss, plan.adjacency).threshold
+
+
 def _distinct(count: int, below: int, randomness: Randomness) -> list[int]:
     """So many different whole numbers below another, in even choice."""
     found: dict[int, None] = {}

@@ -3,7 +3,9 @@ them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import singledispatch
 from threading import Lock
@@ -15,12 +17,25 @@ from numpy.typing import NDArray
 
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import BoolArray, FloatArray, IntArray, compiled
-from ..data import Axis, Categories, DurationAxis, FoundCategories, Grid, Predictor, TypedAxis, Unlisted
+from ..data import (
+    Axis,
+    Categories,
+    Category,
+    DurationAxis,
+    FoundCategories,
+    Grid,
+    Hashed,
+    Predictor,
+    TypedAxis,
+    Unlisted,
+)
+from ..data.universe import BITS_A_DIGIT
 from ..privacy import Unit
 from ..queries import query as queries
 from ..queries.weighed import WeighedQuery
 from .engines import engine as engines
 from .source import DURATION, Column, Kind, hidden, place_of
+from .value_names import key_of, written_for
 
 # SENSITIVE. Regressions in disjoint subsets: each a function of the records of its own subset, in no order.
 
@@ -202,6 +217,14 @@ class SharesRows(Protocol):
         """An engine on the same rows."""
 
 
+@runtime_checkable
+class TellsState(Protocol):
+    """An engine that can tell the state of one table, whatever is written elsewhere."""
+
+    def state(self) -> int | None:
+        """A number of the state; None: not of this table."""
+
+
 class Records:
     """Opened records, of which at most ``unit.records`` of each unit are used. Shows nothing of them.
 
@@ -250,7 +273,7 @@ class Records:
         self.check(axes)
 
         def read() -> None:
-            for batch in self._engine.numbers(self._bound(axes)):
+            for batch in self._engine.numbers(self._resolved(axes)):
                 take(_worked_out(axes, batch) if _has_model(axes) else batch)
 
         self._hidden(read)
@@ -263,6 +286,11 @@ class Records:
     def moment(self) -> int | None:
         """A number of the state of the data; another state has another. None: nobody can tell states apart."""
         return self._engine.moment
+
+    def state(self) -> int | None:
+        """A number of the state of the table alone, whatever is written elsewhere; None: this engine knows none."""
+        engine = self._engine
+        return self._hidden(engine.state) if isinstance(engine, TellsState) else None
 
     def using(self, unit: Unit) -> Records | None:
         """These rows in their present state, of which another number of each unit is used; None: open them anew."""
@@ -291,7 +319,8 @@ class Records:
         """
         if not axes:
             raise Refused("axes", "at least one is needed")
-        for axis, column, _ in self._bound(axes):
+        engines.require_known_axes(axes)
+        for axis, column, *_ in self._bound(axes):
             taken = {Kind.NUMBERS, Kind.UNTYPED, Kind.FIELDS} | (TEXTS if isinstance(axis, Categories) else set())
             if column.kind not in taken:
                 rule = f"{axis.column!r} holds {column.kind.value}, {_needed(axis, column.kind)}"
@@ -299,7 +328,7 @@ class Records:
             if isinstance(axis, Unlisted) and not isinstance(self._engine, ListsNames):
                 raise Refused("by", "this engine does not list names that nobody declared: give Categories")
             if isinstance(axis, Categories) and not isinstance(axis, Unlisted | FoundCategories):
-                _require_alike(axis, column)
+                require_named_values(axis, column)
         _require_numbers_among(self._bound(axes))
         with self._one_at_a_time:
             self._engine.prepare(self._bound(axes))
@@ -309,7 +338,7 @@ class Records:
         if _has_model(axes):
             return self._tallied(axes, engines.CellCounts(_cells(axes))).found
         self.check(axes)
-        return self._hidden(lambda: self._engine.counts(self._bound(axes)))
+        return self._hidden(lambda: self._engine.counts(self._resolved(axes)))
 
     def missing_reasons(self, axes: Axes) -> IntArray:
         """Used records that are missing on any axis, by `MissingReason`: each has one, so they add up to that cell.
@@ -321,7 +350,7 @@ class Records:
         engine = self._engine
         if not isinstance(engine, TellsReasons):
             raise Refused("data", "this engine does not tell why records are missing")
-        return self._hidden(lambda: engine.missing_reasons(self._bound(axes)))
+        return self._hidden(lambda: engine.missing_reasons(self._resolved(axes)))
 
     def sums(self, axes: Axes, half: int) -> list[int]:
         """Per cell the exact sum of ``Grid.offset_of(values, half)`` of the last axis; behind them a 0.
@@ -332,7 +361,7 @@ class Records:
         if _has_model(axes):
             return self._tallied(axes, engines.CellSums(_cells(axes), engines.offsets(half))).found
         self._check_sums(axes, half)
-        return self._hidden(lambda: self._engine.sums(self._bound(axes), half))
+        return self._hidden(lambda: self._engine.sums(self._resolved(axes), half))
 
     def squares(self, axes: Axes, half: int) -> list[int]:
         """Per cell the exact sum of ``2 * offset**2 - half**2`` of those offsets; behind them a 0.
@@ -345,7 +374,7 @@ class Records:
         self._check_sums(axes, half)
         if half > LARGEST_SQUARED:
             raise Refused("half", f"a whole number up to {LARGEST_SQUARED} is needed for squares, got {half}")
-        return self._hidden(lambda: self._engine.squares(self._bound(axes), half))
+        return self._hidden(lambda: self._engine.squares(self._resolved(axes), half))
 
     def _check_sums(self, axes: Axes, half: int) -> None:
         self.check(axes)
@@ -366,7 +395,7 @@ class Records:
         self.check(axes)
         if not isinstance(axes[-1], Axis):
             raise Refused("axes", "prefixes are counted along a column of numbers")
-        return self._hidden(lambda: self._engine.prefixes(self._bound(axes), at))
+        return self._hidden(lambda: self._engine.prefixes(self._resolved(axes), at))
 
     def places(self, axes: Axes) -> NDArray[np.int64]:
         """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all.
@@ -375,7 +404,7 @@ class Records:
         """
         if not _has_model(axes):
             self.check(axes)
-            return self._hidden(lambda: self._engine.places(self._bound(axes)))
+            return self._hidden(lambda: self._engine.places(self._resolved(axes)))
         found, cells = [np.empty(0, dtype=np.int64)], _cells(axes)
         self.each_batch(axes, lambda columns: found.append(cells.places(columns)))
         return np.concatenate(found)
@@ -395,9 +424,9 @@ class Records:
     def confirmed(self, query: queries.SubsetQuery) -> int:
         """In how many subsets of the units the coefficient lies between its bounds."""
         self.check(query.axes)
-        bound = self._bound(query.axes)
 
         def fit() -> int:
+            bound = self._resolved(query.axes)
             batches = list(self._engine.in_subsets(bound, query.subsets))
             joined = [np.concatenate([np.empty(0), *(batch[i] for batch in batches)]) for i in range(len(bound) + 1)]
             return confirmed(query, joined[:-1], joined[-1])
@@ -449,7 +478,7 @@ class Records:
         engine = self._engine
         if not isinstance(engine, CountsUnits):
             raise Refused("rows_per_unit", "this engine does not count rows of units: state a bound")
-        return self._hidden(lambda: engine.sized_units(self._bound([axis])[0], doublings))
+        return self._hidden(lambda: engine.sized_units(self._resolved([axis])[0], doublings))
 
     def time_of(self, column: str) -> str:
         """Tell what type of time the schema says that a column is of: a date, a moment, a duration or none."""
@@ -470,6 +499,23 @@ class Records:
             engines.BoundAxis(axis, _as_typed(axis, columns[place]), place)
             for axis, place in zip(own, places, strict=True)
         ]
+
+    def _resolved(self, axes: Axes) -> list[engines.BoundAxis]:
+        """The columns that are read, with the names of records that groups of a hashed universe stand for.
+
+        Names are hashed here, by the function that selected the groups, and on no engine: an engine compares names.
+        """
+        return [self._with_members(each) for each in self._bound(axes)]
+
+    def _with_members(self, bound: engines.BoundAxis) -> engines.BoundAxis:
+        axis = bound.axis
+        if not isinstance(axis, FoundCategories) or not axis.digits:
+            return bound
+        engine: Any = self._engine
+        hashed, members = Hashed(axis.digits * BITS_A_DIGIT), {label: list[str]() for label in axis.values}
+        for name in engine.names(bound):
+            members.get(hashed.label(name), []).append(name)
+        return bound._replace(members=tuple(map(tuple, members.values())))
 
 
 def _as_typed(axis: Axis | Categories, column: Column) -> Column:
@@ -547,14 +593,14 @@ def _needed(axis: Axis | Categories, kind: Kind) -> str:
     return f"{'a number' if isinstance(axis, Axis) else 'a number or text'} is needed{instead}"
 
 
-def _require_alike(axis: Categories, column: Column) -> None:
-    """Refuse numbers in a column of text, and words in one of numbers: they would find nothing, and be paid for.
+def require_named_values(axis: Categories, column: Column) -> None:
+    """Refuse text that names no value of the declared type: it would find nothing, and be paid for.
 
-    Where no type is declared, both classes must be named: 0 and 1 would find nothing among yes and no.
+    Where the schema declares text, or no type, both classes must be named: 0 and 1 would find nothing among yes and no.
 
     Raises:
-        ValueError: a category is of another kind than the column declares, or a class is left to its default in a
-            column that declares no type.
+        ValueError: a text names no value of the type, or two categories are the same value, or a class is left to its
+            default in a column of text or of no declared type.
     """
     if axis.is_implied and column.kind in LABELLED_ANYHOW:
         rule = f"{axis.column!r} declares no type, and its labels may be text; {_both(axis.named)}"
@@ -562,8 +608,29 @@ def _require_alike(axis: Categories, column: Column) -> None:
     for argument, value in zip(axis.named[::-1], axis.values[::-1], strict=True):  # the positive label first
         if column.kind is Kind.TEXT and not isinstance(value, str):
             raise Refused(argument, f"{shown(value)} is no text, but {axis.column!r} holds text; {_as_text(axis)}")
-        if column.kind is Kind.NUMBERS and engines.in_numbers(value) is None:
-            raise Refused(argument, f"{shown(value)} is no number, but {axis.column!r} holds numbers")
+        if column.kind is Kind.NUMBERS and isinstance(value, str) and key_of(value, column.value_type) is None:
+            declared = column.declared or column.value_type.value
+            instead = written_for(value, column.value_type)
+            raise Refused(
+                argument, f"{shown(value)}: column `{axis.column}` is {declared} in the schema; write {instead}"
+            )
+    if axis.is_implied and column.kind is Kind.TEXT:
+        rule = f"{shown(axis.values[-1])} is a usual label, but {axis.column!r} holds text; {_both(axis.named)}"
+        raise Refused(axis.named[-1], rule)
+    keys = [key_of(value, column.value_type) for value in axis.values]
+    for at, key in enumerate(keys):
+        if key is not None and key in keys[:at]:
+            one, other = (shown(axis.values[place]) for place in (keys.index(key), at))
+            raise Refused(axis.named[at], f"{one} and {other} are the same value of column `{axis.column}`")
+
+
+def _is_number(label: Category) -> bool:
+    """Whether a label is a number, or text that spells one."""
+    if not isinstance(label, str):
+        return True
+    with suppress(ValueError):
+        return not math.isnan(float(label))
+    return False
 
 
 def _require_numbers_among(bound: Sequence[engines.BoundAxis]) -> None:
@@ -576,11 +643,11 @@ def _require_numbers_among(bound: Sequence[engines.BoundAxis]) -> None:
         ValueError: a column is asked for in both ways.
     """
     numbers = {each.place for each in bound if isinstance(each.axis, Axis)}
-    for axis, column, place in bound:
+    for axis, column, place, _ in bound:
         if place not in numbers or column.kind not in {Kind.FIELDS, Kind.UNTYPED} or not isinstance(axis, Categories):
             continue
         is_found = isinstance(axis, Unlisted | FoundCategories)
-        if is_found or any(engines.in_numbers(value) is None for value in axis.values):
+        if is_found or not all(map(_is_number, axis.values)):
             rule = (
                 f"{axis.column!r} is read as numbers here, but its labels are text or not declared, so no record would "
                 f"be counted; name a column of numbers beside --by {axis.column}"

@@ -7,10 +7,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 from errno import EIO
 from importlib.util import find_spec
 from itertools import count
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import duckdb
@@ -29,6 +31,7 @@ from numpy.typing import NDArray
 
 from ..arguments import NotInstalled, Refused
 from ..arrays import FloatArray
+from .value_names import ValueType, name_of
 
 if TYPE_CHECKING:
     from arro3.core.types import ArrowArrayExportable, ArrowSchemaExportable
@@ -354,6 +357,8 @@ class Column:
         moment: SQL of its moment in microseconds since 1970, where the type says what it counts in.
         elapsed: SQL of days (of dates) or seconds as a double, where the type is one of time: see `TypedAxis`.
         time: What the type is one of: dates, moments or durations (`DATE`, `MOMENT`, `DURATION`); else nothing.
+        values: The type of its values, of which their names depend; None: the usual one of its kind.
+        declared: The type as its schema calls it, for messages.
     """
 
     name: str
@@ -364,11 +369,26 @@ class Column:
     moment: str | None = None
     elapsed: str | None = None
     time: str = ""
+    values: ValueType | None = None
+    declared: str = ""
+
+    @property
+    def value_type(self) -> ValueType:
+        """The type of its values, by which they are named and compared."""
+        return self.values or _USUAL_TYPES.get(self.kind, ValueType.UNDECLARED)
 
 
-def wide_numbers(name: str) -> Column:
+_USUAL_TYPES = {Kind.NUMBERS: ValueType.DOUBLE, Kind.TEXT: ValueType.TEXT}
+
+
+def wide_numbers(name: str, declared: str = "DECIMAL") -> Column:
     """A column of numbers with more digits than a double has, given as text: the nearest double is read from it."""
-    return Column(name, Kind.NUMBERS, f"TRY_CAST({TEXT} AS DOUBLE)")
+    number, text = f"TRY_CAST({TEXT} AS DOUBLE)", _DECIMAL_NAME
+    return Column(name, Kind.NUMBERS, number, text, values=ValueType.DECIMAL, declared=declared)
+
+
+_DECIMAL_NAME = f"CASE WHEN contains({TEXT}, '.') THEN rtrim(rtrim({TEXT}, '0'), '.') ELSE {TEXT} END"
+"""Text of a decimal number without trailing zeros, as `value_names` has it."""
 
 
 def called(place: int) -> str:
@@ -515,10 +535,22 @@ def text_of(value: Any) -> bytes | None:
             return value
         if isinstance(value, str):
             return value.encode("utf-8", "backslashreplace")
-        text = str(float(value) if isinstance(value, np.floating) else value)
+        text = _text_of_number(value) if isinstance(value, float | np.floating | Decimal) else str(value)
         return None if text in MISSING else text.encode("utf-8", "backslashreplace")
     except Exception:  # an object may do anything when it is asked for its text
         return None
+
+
+def _text_of_number(value: float | np.floating[Any] | Decimal) -> str:
+    """The name of a number whose type shows in itself alone; what is NaN has none."""
+    if isinstance(value, Decimal):
+        return str(name_of(value, ValueType.DECIMAL))
+    width = value.dtype.itemsize if isinstance(value, np.floating) else DOUBLE_BYTES
+    return str(name_of(value, _FLOATS_BY_BYTES.get(width, ValueType.DOUBLE)))
+
+
+DOUBLE_BYTES = 8
+_FLOATS_BY_BYTES = {2: ValueType.HALF, 4: ValueType.SINGLE, DOUBLE_BYTES: ValueType.DOUBLE}
 
 
 def array_of(values: NDArray[Any]) -> Array:
@@ -577,12 +609,34 @@ def column_of(name: str, declared: ArrowSchemaExportable) -> Column:
     """The column that an Arrow type declares."""
     held = _held(DataType.from_arrow(declared))
     if _is_decimal(held):
-        return wide_numbers(name)
+        return wide_numbers(name, "DECIMAL" + _called_by_arrow(held).lstrip(DECIMALS_OF_ARROW))
     kind = _kind(held)
     if kind not in {Kind.NUMBERS, Kind.UNTYPED}:
         return Column(name, kind, NUMBER_IN_TEXT, moment=_moment(held), elapsed=_elapsed(held), time=_time(held))
     unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if DataType.is_floating(held) else "{0}"
-    return Column(name, kind, NUMBER, unit=unit)
+    values, declared_as = _TYPES_OF_NUMBERS.get(_called_by_arrow(held), (None, ""))
+    return Column(name, kind, NUMBER, unit=unit, values=values, declared=declared_as)
+
+
+DECIMALS_OF_ARROW = "decimal0123456789"
+"""Letters of the name of Arrow's types of decimal numbers, before their digits in brackets."""
+
+
+def _called_by_arrow(held: DataType) -> str:
+    """The name of a type, as in ``int64`` and ``decimal128(10, 2)``."""
+    return str(held).strip().partition("<")[2].removesuffix(">").lower()
+
+
+_TYPES_OF_NUMBERS: Mapping[str, tuple[ValueType, str]] = MappingProxyType({
+    "boolean": (ValueType.TRUTH, "BOOLEAN"),
+    "int8": (ValueType.WHOLE, "TINYINT"), "int16": (ValueType.WHOLE, "SMALLINT"),
+    "int32": (ValueType.WHOLE, "INTEGER"), "int64": (ValueType.WHOLE, "BIGINT"),
+    "uint8": (ValueType.WHOLE, "UTINYINT"), "uint16": (ValueType.WHOLE, "USMALLINT"),
+    "uint32": (ValueType.WHOLE, "UINTEGER"), "uint64": (ValueType.WHOLE, "UBIGINT"),
+    "float16": (ValueType.HALF, "FLOAT16"), "float32": (ValueType.SINGLE, "FLOAT"),
+    "float64": (ValueType.DOUBLE, "DOUBLE"),
+})  # fmt: skip
+"""Types of values, and what DuckDB calls them, by the names of Arrow's types."""
 
 
 def plain_type(declared: ArrowSchemaExportable) -> DataType:

@@ -7,6 +7,7 @@ from .choice import (
     look_at,
     names_in,
     note_on,
+    note_on_uncounted,
     notes_on_price,
     unlisted_of,
 )
@@ -14,5 +15,5 @@ from .partitions import Bisection, GrownPartition, QuantileCuts
 
 __all__ = [
     "FIND", "Bisection", "GrownPartition", "QuantileCuts", "adaptively", "asked_by", "at_once", "formerly",
-    "look_at", "names_in", "note_on", "notes_on_price", "unlisted_of",
+    "look_at", "names_in", "note_on", "note_on_uncounted", "notes_on_price", "unlisted_of",
 ]  # fmt: skip

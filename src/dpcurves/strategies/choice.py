@@ -35,7 +35,7 @@ from ..conversation import (
     Table,
     Workload,
 )
-from ..data import FAKES, Categories, Unlisted
+from ..data import FAKES, Categories, FoundCategories, Unlisted
 from ..histograms import Extent, RefinedGridEstimator
 from ..laws.law import printed
 from ..queries import CountQuery, CoverageQuery, NamesQuery, Query, RankedNamesQuery, Read
@@ -155,6 +155,59 @@ def note_on(release: Release, unlisted: Unlisted, names: tuple[str, ...]) -> str
         f"groups of {unlisted.column} were found with {release.plan.loss}: {len(names)} are told, and all that few "
         f"have are together in {unlisted.among(names).values[-1]!r}"
     )
+
+
+CERTAIN_Z = 8.0
+"""Standard deviations of noise. Of Laplace noise, the widest of ours, it exceeds them with a probability of 6e-6."""
+
+
+def note_on_uncounted(release: Release, unlisted: Unlisted, least: Mapping[str, int]) -> str | None:
+    """Return a note on groups whose counts are 0 though units were found that have their names; None: there are none.
+
+    A group is named if its count lies within `CERTAIN_Z` deviations of 0 and more than `CERTAIN_Z` of them below the
+    number of units that have it at least. So if all records of a group are counted, it is named with a probability of
+    at most 6e-6; in a universe, of at most 1e-5 more for all groups together.
+
+    Args:
+        release: Counts of a table of which one axis has the groups.
+        unlisted: The column of the groups.
+        least: The number of units that each of the groups has at least.
+    """
+    query = release.plan.query
+    places = [at for at, axis in enumerate(query.axes) if isinstance(axis, FoundCategories)]
+    if not isinstance(query, CountQuery) or len(places) != 1 or places[0] == len(query.axes) - 1:
+        return None
+    evidence, (place,) = Evidence.of(release), places
+    try:
+        sums = evidence.sums
+    except TypeError:  # counts of another trust model, which are no noisy sums
+        return None
+    shape = [axis.slots for axis in query.axes[:-1]]
+    cells, _ = sums.reconstruct(np.asarray(release.values, dtype=np.float64), evidence.total)
+    variances = sums.prefix_variances(evidence.total is not None)[:, -1]
+    if len(cells) != np.prod(shape):
+        return None
+    others = tuple(at for at in range(len(shape)) if at != place)
+    counts = cells.sum(axis=-1).reshape(shape).sum(axis=others)
+    spread = CERTAIN_Z * np.sqrt(np.broadcast_to(variances, len(cells))).reshape(shape).sum(axis=others)
+    groups = query.axes[place]
+    names = groups.values[:-1] if isinstance(groups, FoundCategories) else ()
+    empty = [
+        f"{name!r} (of at least {least[str(name)]} units)"
+        for name, count, width in zip(names, counts.tolist(), spread.tolist(), strict=False)
+        if count <= width and least.get(str(name), 0) > count + width
+    ]
+    if not empty:
+        return None
+    more = f" and {len(empty) - MOST_NAMED} more" if len(empty) > MOST_NAMED else ""
+    return (
+        f"groups of {unlisted.column} that were found, of which about no record is counted: "
+        f"{', '.join(empty[:MOST_NAMED])}{more}; their records have no value that this question counts"
+    )
+
+
+MOST_NAMED = 5
+"""Groups that a note names."""
 
 
 def notes_on_price(loss: str, unlisted: Unlisted) -> tuple[str, ...]:

@@ -196,8 +196,8 @@ class Wanted(Pair):
                 raise Misuse(field, "with labels the area of the ROC curve is told, no other statistic")
         if column.measured_in:
             raise Misuse("measured_in", "scores of a ROC curve have no unit: leave it out")
-        negative = None if self.neg_label is None else category(self.neg_label)
-        positive = category("1" if self.pos_label is None else self.pos_label)
+        negative = None if self.neg_label is None else category("neg_label", self.neg_label)
+        positive = category("pos_label", "1" if self.pos_label is None else self.pos_label)
         return RocQuestion(label, column.column, grid, positive, negative)
 
 

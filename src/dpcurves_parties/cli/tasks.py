@@ -165,7 +165,9 @@ class Classes(of.Split):
         if by is not None:
             raise Misuse("by", "a task has two classes or categories, not both; leave --label or --by out")
         return labels(
-            self.label, of.category(self.pos_label), None if self.neg_label is None else of.category(self.neg_label)
+            self.label,
+            of.category("pos_label", self.pos_label),
+            None if self.neg_label is None else of.category("neg_label", self.neg_label),
         )
 
 

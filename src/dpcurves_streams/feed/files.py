@@ -19,6 +19,7 @@ from dpcurves.arguments import Refused
 from dpcurves.arrays import IntArray
 from dpcurves.data import parse_delimiter
 from dpcurves.data.axis import Axis, Categories
+from dpcurves.records.counting import require_named_values
 from dpcurves.records.engines.duckdb import Engine, place_in_sql, read_in_sql
 from dpcurves.records.engines.engine import BoundAxis
 from dpcurves.records.opening import source_of
@@ -289,7 +290,8 @@ class Tuples:
         key: The secret key of the stream, which draws the tuples of a user that are used.
 
     Raises:
-        TypeError, ValueError: as `open_records`; or a column is not there. No value is shown.
+        TypeError, ValueError: as `open_records`; or a column is not there, or has no value of the name of a state. No
+            value is shown.
     """
 
     __slots__ = ("_axes", "_engine", "_key", "_places", "_source", "_used")
@@ -301,6 +303,9 @@ class Tuples:
         named = [(used.time, "time"), *((axis.column, "state") for axis in axes)]
         named += [] if used.user is None else [(used.user, "user")]
         self._places = [place_of(name, self._source.columns, argument) for name, argument in named]
+        for axis, place in zip(axes, self._places[1:], strict=False):
+            if isinstance(axis, Categories):
+                require_named_values(axis, self._source.columns[place])
         self._engine: Engine | None = None
 
     def __repr__(self) -> str:

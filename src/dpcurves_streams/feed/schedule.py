@@ -167,8 +167,9 @@ def when(value: Any) -> int | None:
 
 
 def _slot(axis: Axis | Categories, texts: Mapping[str, int], numbers: Mapping[float, int], value: Any) -> int | None:
-    if isinstance(value, str) and value in texts:
-        return texts[value]
+    named = next((texts[name] for name in _names(value) if name in texts), None)
+    if named is not None:
+        return named
     number = _number(value)
     if number is None:
         return None
@@ -176,6 +177,18 @@ def _slot(axis: Axis | Categories, texts: Mapping[str, int], numbers: Mapping[fl
         return numbers.get(number)
     slot = int(axis.grid.cell_of(np.array([number]))[0])
     return slot if slot < axis.slots else None
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """Texts that a state may be declared as to stand for a value: of a number, also without ``.0``."""
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, bool | np.bool_):
+        return (str(value).lower(), str(int(value)))
+    if isinstance(value, int | np.integer):
+        return (str(value),)
+    number = _number(value)
+    return () if number is None else (str(number), *([str(int(number))] if number.is_integer() else []))
 
 
 def _number(value: Any) -> float | None:

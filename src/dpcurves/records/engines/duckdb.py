@@ -18,7 +18,7 @@ import numpy as np
 
 from ...arguments import Refused
 from ...arrays import FloatArray, IntArray
-from ...data import Axis, Categories, Category, FoundCategories, Grid, MissingReason, Outside
+from ...data import Axis, FoundCategories, Grid, MissingReason, Outside
 from ...privacy import EACH_RECORD, Unit
 from ...queries.query import LONGEST_NAME
 from ..source import (
@@ -35,6 +35,7 @@ from ..source import (
     place_of,
     require_readable,
 )
+from ..value_names import FLOATS, name_of
 from . import engine as engines
 
 # SENSITIVE. The DuckDB that counts: of its own, in memory, and silent.
@@ -158,22 +159,17 @@ def _inner_slot(grid: Grid, formula: engines.Formula, value: str, slot: str) -> 
     return f"TRY_CAST({guess} AS {slot}) - CAST({value} < {edge} AS {slot})"
 
 
-def category_slot(values: Sequence[Category | None], number: str, text: str, slot: str) -> str:
-    """SQL for the place among `values` of what has this number and this text; NULL where it is not among them.
-
-    Categories that are numbers, and True as 1 and False as 0, equal what reads as the same number; categories that are
-    text equal the same text; None equals nothing.
-    """
-    texts, numbers = engines.texts_and_numbers(values)
-    found = [*_place(texts, text, _text_literal, slot), *_place(numbers, number, double, slot), f"NULL::{slot}"]
-    return f"coalesce({', '.join(found)})"
+def category_slot(keys: Sequence[Sequence[str | float]], number: str, text: str, slot: str) -> str:
+    """SQL for the category, by its `engines.keys_of`, of what has this number and this text; NULL: it is in none."""
+    texts, numbers = engines.Keys.of(keys)
+    places = [*_place(texts, text, _text_literal, slot), *_place(numbers, number, double, slot), f"NULL::{slot}"]
+    return f"coalesce({', '.join(places)})"
 
 
-def _place(keys: Sequence[Key | None], found: str, literal: Callable[[Key], str], slot: str) -> list[str]:
-    known = [(place, key) for place, key in enumerate(keys) if key is not None]
-    places = ", ".join(f"{place}::{slot}" for place, _ in known)
-    literals = ", ".join(literal(key) for _, key in known)
-    return [f"list_extract([{places}], list_position([{literals}], {found}))"] if known else []
+def _place(keys: Sequence[tuple[Key, int]], value: str, literal: Callable[[Key], str], slot: str) -> list[str]:
+    places = ", ".join(f"{place}::{slot}" for _, place in keys)
+    literals = ", ".join(literal(key) for key, _ in keys)
+    return [f"list_extract([{places}], list_position([{literals}], {value}))"] if keys else []
 
 
 def _text_literal(text: str) -> str:
@@ -304,20 +300,19 @@ def _slots(bound: Sequence[engines.BoundAxis]) -> list[str | None]:
     slot = slot_type([each.axis.slots for each in bound])
     return [
         grid_slot(axis.grid, f"n{number}", slot)
-        if isinstance(axis, Axis)
-        else _category_slot(axis, column.kind, number, slot)
-        for number, (axis, column, _) in enumerate(bound)
+        if isinstance(axis := each.axis, Axis)
+        else _category_slot(each, number, slot)
+        for number, each in enumerate(bound)
     ]
 
 
-def _category_slot(axis: Categories, kind: Kind, number: int, slot: str) -> str:
+def _category_slot(bound: engines.BoundAxis, number: int, slot: str) -> str:
     """SQL for the slot of a value among categories; of found ones the last is for all that has another value."""
-    if not isinstance(axis, FoundCategories):
-        return category_slot(engines.keys_of(axis, kind), f"n{number}", f"t{number}", slot)
-    text = f"'#' || left(sha256(t{number}), {axis.digits})" if axis.digits else f"t{number}"
-    keys, named = engines.keys_of(axis, Kind.TEXT if axis.digits else kind), (f"n{number}", text, slot)
-    rest = f"CASE WHEN {_has_value(kind, number)} THEN {len(keys) - 1}::{slot} END"
-    return f"coalesce({category_slot(keys[:-1], *named)}, {rest})" if len(keys) > 1 else rest
+    keys = engines.keys_of(bound)
+    known = category_slot(keys, f"n{number}", f"t{number}", slot)
+    if not isinstance(bound.axis, FoundCategories):
+        return known
+    return f"coalesce({known}, CASE WHEN {_has_value(bound.column.kind, number)} THEN {len(keys) - 1}::{slot} END)"
 
 
 def reason_in_sql(bound: Sequence[engines.BoundAxis]) -> str:
@@ -329,14 +324,14 @@ def reason_in_sql(bound: Sequence[engines.BoundAxis]) -> str:
     slots = _slots(bound)
     lacks = [
         f"coalesce(isnan(n{number}), true)" if isinstance(axis, Axis) else f"({slots[number]}) IS NULL"
-        for number, (axis, _, _) in enumerate(bound)
+        for number, (axis, *_) in enumerate(bound)
     ]
     faults = {
         QUOTE_FAULT: MissingReason.QUOTES, FIELDS_FAULT: MissingReason.FIELDS, LONG_FAULT: MissingReason.LONG_LINE
     }  # fmt: skip
     cases = [f"WHEN NOT ({' OR '.join(lacks)}) THEN NULL"]
     cases += [f"WHEN fault = '{chr(letter)}'::BLOB THEN {reason.value}" for letter, reason in faults.items()]
-    for number, (axis, _, _) in enumerate(bound):
+    for number, (axis, *_) in enumerate(bound):
         other = MissingReason.NO_NUMBER if isinstance(axis, Axis) else MissingReason.OTHER_LABEL
         cases.append(f"WHEN {lacks[number]} AND t{number} IS NULL THEN {MissingReason.EMPTY.value}")
         cases.append(f"WHEN {lacks[number]} THEN {other.value}")
@@ -348,22 +343,27 @@ def _has_value(kind: Kind, number: int) -> str:
     return f"NOT coalesce(isnan(n{number}), true)" if kind is Kind.NUMBERS else f"t{number} IS NOT NULL"
 
 
-def names_in(read: str, kind: Kind, *, each_record: bool) -> str:
-    """SQL for each text of the first axis as columns show it, if it is not too long, and how many units have it."""
+def names_in(read: str, column: Column, *, each_record: bool) -> str:
+    """SQL for each value of the first axis, and how many units have it: its number if `value_names` names it by that,
+    else its text as columns show it, if it is not too long.
+    """
     units = "count(*)" if each_record else "count(DISTINCT unit) + CAST(count(*) > count(unit) AS BIGINT)"
-    most = LONGEST_SHOWN * LONGEST_NAME
-    return f"SELECT t0, {units} FROM ({read}) WHERE {_has_value(kind, 0)} AND strlen(t0) <= {most} GROUP BY t0"
+    value, most = "n0 + 0" if column.value_type in FLOATS else "t0", LONGEST_SHOWN * LONGEST_NAME
+    return (
+        f"SELECT {value} AS value, {units} FROM ({read}) WHERE {_has_value(column.kind, 0)} AND strlen(t0) <= {most} "
+        "GROUP BY value"
+    )
 
 
 LONGEST_SHOWN = len(r"\xFF")
 """Characters of a byte that is no plain character, where text is shown."""
 
 
-def name_of(shown: str) -> str | None:
+def name_shown(shown: str) -> str | None:
     """The name that a column shows as this text, of which all but plain characters are codes of bytes; None: it is no
     Unicode, or has more than `LONGEST_NAME` bytes.
 
-    >>> name_of(r"n\xc3\xa9"), name_of(r"\xff")
+    >>> name_shown(r"n\xc3\xa9"), name_shown(r"\xff")
     ('né', None)
     """
     codes = r"\\x([0-9A-F]{2})"
@@ -570,14 +570,18 @@ class DuckEngine:
     def names(self, bound: engines.BoundAxis) -> dict[str, int]:
         engine = self._engine.connection
         if self._unit == EACH_RECORD:
-            query = names_in(_read(self._rows([bound]), [bound]), bound.column.kind, each_record=True)
+            query = names_in(_read(self._rows([bound]), [bound]), bound.column, each_record=True)
         else:
             place = place_of(self._unit.column, self._source.columns)
             unit = f"{self._source.columns[place].unit.format(called(place))} AS unit"
             rows = self._rows([bound], place)
-            query = names_in(_read(rows, [bound], unit), bound.column.kind, each_record=False)
-        found = ((name_of(shown), int(units)) for shown, units in engine.execute(query).fetchall())
-        return {name: units for name, units in found if name is not None}
+            query = names_in(_read(rows, [bound], unit), bound.column, each_record=False)
+        declared = bound.column.value_type
+        listed = [
+            (name_of(value, declared) if declared in FLOATS else name_shown(value), int(units))
+            for value, units in engine.execute(query).fetchall()
+        ]
+        return {name: units for name, units in listed if name is not None}
 
     def close(self) -> None:
         self._engine.close()

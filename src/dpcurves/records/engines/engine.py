@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from dataclasses import fields
 from importlib.metadata import entry_points
-from math import isfinite, isnan, prod
+from math import isfinite, prod
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -14,18 +15,37 @@ from numpy.typing import NDArray
 
 from ...arguments import NotInstalled, Refused, WrongKind
 from ...arrays import FloatArray, IntArray
-from ...data import Axis, Categories, Category, FoundCategories, Grid, Spacing
+from ...data import (
+    Axis,
+    Categories,
+    Category,
+    DurationAxis,
+    FoundCategories,
+    Grid,
+    Spacing,
+    TypedAxis,
+    Unlisted,
+)
 from ...privacy import Unit
 from ...queries.weighed import WeighedQuery
-from ..source import Column, Kind
+from ..source import Column
+from ..value_names import Key, key_of
 
 
 class BoundAxis(NamedTuple):
-    """An axis, and the column that it is read from."""
+    """An axis, and the column that it is read from.
+
+    Attributes:
+        axis: The axis.
+        column: The column.
+        place: Where the column stands in the schema.
+        members: SENSITIVE. Of groups that are told by hashes: the names in the records that each hash stands for.
+    """
 
     axis: Axis | Categories
     column: Column
     place: int
+    members: tuple[tuple[str, ...], ...] | None = None
 
 
 def size_of(bound: Sequence[BoundAxis]) -> int:
@@ -282,7 +302,6 @@ class PrefixCounts:
 
 
 MOST_CHECKED = 2**24
-EXACT_IN_DOUBLES = 2**53
 
 
 class Formula(NamedTuple):
@@ -333,40 +352,55 @@ def all_within(found: NDArray[np.float64], least: NDArray[np.int64], most: NDArr
     return bool(np.all((least <= floors) & (floors <= most)))
 
 
-TRUTHS: Mapping[Category, int] = {"true": 1, "false": 0}
-"""Names that values of truth have where nobody declared categories."""
+def keys_of(bound: BoundAxis) -> list[list[Key]]:
+    """What values of the column are compared with to find each category; the rest of found ones has nothing."""
+    axis, declared = bound.axis, bound.column.value_type
+    if not isinstance(axis, Categories):
+        raise WrongKind("axes", "categories are needed")
+    names: Sequence[Sequence[Category]] = bound.members or [[value] for value in axis.values]
+    keys = [[key for name in each if (key := key_of(name, declared)) is not None] for each in names]
+    return [*keys[:-1], []] if isinstance(axis, FoundCategories) else keys
 
 
-def keys_of(axis: Categories, kind: Kind) -> tuple[Category | None, ...]:
-    """The comparison value of each category in a column of this kind; None equals nothing."""
-    if kind is not Kind.NUMBERS:
-        return axis.values
-    told = TRUTHS if isinstance(axis, FoundCategories) else {}
-    return tuple(told.get(value, in_numbers(value)) for value in axis.values)
+class Keys(NamedTuple):
+    """Categories of a column, by the texts and by the numbers that its values are compared with.
 
-
-def texts_and_numbers(keys: Sequence[Category | None]) -> tuple[tuple[str | None, ...], tuple[float | None, ...]]:
-    """By what text, else by what number, each category is found."""
-    texts = tuple(str(key) if is_compared_as_text(key) else None for key in keys)
-    numbers = tuple(None if key is None or is_compared_as_text(key) else float(key) for key in keys)
-    return texts, numbers
-
-
-def in_numbers(value: Category) -> Category | None:
-    """The number that a category stands for in a column of numbers: text is the number that it spells, or None.
-
-    >>> in_numbers("2.5"), in_numbers("1"), in_numbers(True), in_numbers("AA")
-    (2.5, 1, True, None)
+    Attributes:
+        texts: Texts, and the slot of each.
+        numbers: Doubles, and the slot of each.
     """
-    if not isinstance(value, str):
-        return value
-    for kind in (int, float):
-        with suppress(ValueError):
-            number = kind(value)
-            return None if isnan(number) else number
-    return None
+
+    texts: tuple[tuple[str, int], ...]
+    numbers: tuple[tuple[float, int], ...]
+
+    @classmethod
+    def of(cls, keys: Sequence[Sequence[Key]]) -> Keys:
+        """Return the keys of all categories, those of the first one first."""
+        each = [(key, slot) for slot, several in enumerate(keys) for key in several]
+        texts = tuple((key, slot) for key, slot in each if isinstance(key, str))
+        return cls(texts, tuple((float(key), slot) for key, slot in each if not isinstance(key, str)))
 
 
-def is_compared_as_text(value: Category | None) -> bool:
-    """Text, and whole numbers that a double does not tell from their neighbours."""
-    return isinstance(value, str) or (isinstance(value, int) and abs(value) >= EXACT_IN_DOUBLES)
+KNOWN_AXES: Mapping[type[Axis | Categories], frozenset[str]] = MappingProxyType({
+    Axis: frozenset({"column", "grid"}),
+    TypedAxis: frozenset({"column", "grid"}),
+    DurationAxis: frozenset({"column", "grid"}),
+    Categories: frozenset({"column", "values", "arguments", "is_implied"}),
+    Unlisted: frozenset({"column", "values", "arguments", "is_implied", "universe"}),
+    FoundCategories: frozenset({"column", "values", "arguments", "is_implied", "digits"}),
+})  # fmt: skip
+"""Kinds of axes that engines count along, and the options of each that have a meaning here."""
+
+
+def require_known_axes(axes: Sequence[Axis | Categories]) -> None:
+    """Refuse an axis with an option that no engine heeds: its counts would be those of another question.
+
+    Raises:
+        ValueError: names the option.
+    """
+    for axis in axes:
+        known = KNOWN_AXES.get(type(axis))
+        unknown = None if known is None else next((each.name for each in fields(axis) if each.name not in known), None)
+        if known is None or unknown is not None:
+            option = "" if unknown is None else f" with {unknown}"
+            raise Refused("axes", f"engines do not count along {type(axis).__name__}{option}")
