@@ -13,6 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from . import display
 from .arguments import Refused, require_kind
 from .conversation import ELSEWHERE, OPEN, PrivacyStatement
@@ -275,7 +277,7 @@ def together(results: Mapping[str, Released], level: float, population: bool) ->
     return drawn
 
 
-def stacked(
+def stack_columns(
     results: Mapping[str, Released], level: float, population: bool, suppress: float | None = None
 ) -> dict[str, Any]:
     """Columns of several results of one kind, one below the other, with their names in the first column.
@@ -287,5 +289,9 @@ def stacked(
     tables = {name: each.columns_with_ends(**sure) for name, each in results.items()}
     if len({tuple(table) for table in tables.values()}) > 1:
         raise Refused("results", "results in one table have the same columns; these have several")
-    frames = [display.to_frame(table) for table in tables.values()]
-    return display.columns_of(display.stacked(frames, [{"result": name} for name in tables]))
+    rows = [max(map(len, table.values()), default=0) for table in tables.values()]
+    columns = {
+        name: np.concatenate([np.asarray(table[name], dtype=object) for table in tables.values()])
+        for name in next(iter(tables.values()))
+    }
+    return {"result": np.repeat(list(tables), rows), **columns}

@@ -190,13 +190,13 @@ class GroupRates(ScoresByCategory):
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """A row for each group and number; with a `level`, ends that hold for all groups at once."""
-        columns: dict[str, Any] = {name: list(parts) * len(self.numbers) for name, parts in self.parts().items()}
-        columns["number"] = np.repeat(self.numbers, len(self)).tolist()
+        labels = [(column, texts * len(self.numbers)) for column, texts in self.label_columns()]
+        columns: dict[str, Any] = {"number": np.repeat(self.numbers, len(self)).tolist()}
         columns["value"] = np.concatenate([self.values_of(each) for each in self.numbers])
         if level is not None:
             ends = np.concatenate([self.intervals_of(each, level, population=population) for each in self.numbers])
             columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
-        return display.to_frame(columns)
+        return display.to_frame(display.join_columns(labels, columns))
 
     def _measured_at(self, number: str, level: float, *, population: bool) -> list[Measured]:
         require_independent(self.privacy, population)

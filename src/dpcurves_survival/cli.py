@@ -63,13 +63,13 @@ class SurvivalsView(ResultView):
     """View with a row for each category: records, and the median survival time."""
 
     def tables(self, curves: ByCategory[Survival]) -> list[Shown]:
-        from dpcurves.display import numeral
+        from dpcurves.display import join_columns, numeral
 
-        columns: dict[str, ArrayLike] = {
-            **curves.parts(),
+        numbers: dict[str, ArrayLike] = {
             "records": [numeral(round(float(curve.at_risk[0]))) for curve in curves.values()],
             "median": [_median(curve, self.sure.level) for curve in curves.values()],
         }
+        columns = join_columns(curves.label_columns(), numbers)
         return [Shown(f"{survival_compared(curves, self.sure)}until the event", columns, len(curves))]
 
 
