@@ -20,9 +20,10 @@ from dpcurves.curves.question import Key, named, require_independent
 from dpcurves.curves.result import Covered, scopes
 from dpcurves.curves.scores import Scores, ScoresByCategory
 from dpcurves.display.canvas import Shade, covering
+from dpcurves.display.numerals import unlike
 from dpcurves.inference.moments import Measured, difference
 
-from .counted_numbers import draw_intervals
+from .counted_numbers import LONGEST, draw_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,8 +168,9 @@ class GroupRates(ScoresByCategory):
                 continue
             found = self.gaps(number, level, population=asked)
             most = self.largest_gap(number, level, population=asked)
-            rows = {f"{named(one)} less {named(two)}": each.value for (one, two), each in found.items()}
-            rows["largest gap"] = most.value
+            names = [*(f"{named(one)} minus {named(two)}" for one, two in found), "largest gap"]
+            values = (each.value for each in (*found.values(), most))
+            rows = dict(zip(unlike(names, LONGEST), values, strict=True))
             ends = np.array([[each.lower, each.upper] for each in (*found.values(), most)])
             shades.append(Shade(ends[:, 0], ends[:, 1], covering(chance("level", level), GAPS, who)))
         label = f"difference of {number.replace('_', ' ')} at {self.threshold:g}"

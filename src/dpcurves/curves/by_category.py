@@ -163,7 +163,8 @@ class ByCategory(Joined, Mapping[Key, Curve]):
 
     def _names(self, name: str | None) -> list[str]:
         """The name of each category in a picture, behind a name if there is one."""
-        return [self.named(category) if name is None else f"{name}, {self.named(category)}" for category in self]
+        names = [self.named(category) if name is None else f"{name}, {self.named(category)}" for category in self]
+        return display.letter_apart(names)
 
     def labelled(self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None) -> Self:
         known = [(categories or {}).get(column, {}) for column in self.columns]

@@ -85,7 +85,7 @@ class Ranking(SummaryByCategory):
 
     def _names(self, name: str | None) -> list[str]:
         names = [self.named(category) if len(self.columns) > 1 else str(category) for category in self]
-        return names if name is None else [f"{name}, {each}" for each in names]
+        return display.letter_apart(names if name is None else [f"{name}, {each}" for each in names])
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         drawn = super()._drawn(shades, **how)

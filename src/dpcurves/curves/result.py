@@ -390,7 +390,8 @@ class Result:
         return self.privacy.notes
 
     def __repr__(self) -> str:
-        facts = (*self._in_short(), self.privacy.loss, self.privacy.adjacency)
+        facts = (display.lettering(fact, LONGEST_FACT) for fact in (*self._in_short(), self.privacy.loss))
+        facts = (*facts, self.privacy.adjacency)
         return f"{type(self).__name__}({', '.join(facts)})"
 
     def _in_short(self) -> tuple[str, ...]:
@@ -766,6 +767,8 @@ class Released(Result, ABC):
 
 
 LONGEST_SOURCE = 200
+LONGEST_FACT = 120
+"""Most characters of a fact in the one line of a result: of a column's name, and what is said of it."""
 
 
 def _sourced(thing: Any, source: str) -> Any:

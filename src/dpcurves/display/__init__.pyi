@@ -47,7 +47,7 @@ from .curve_json import (
 from .expected import draw_forecast
 from .groups import MOST_TOGETHER, draw_curves, draw_means, draw_small
 from .html import INTRODUCTION, account_summary, html_summary, report, summary_facts
-from .numerals import MOST_LABELLED, is_dated, letter_apart, numeral, numerals, span, standing
+from .numerals import MOST_LABELLED, is_dated, letter_apart, lettering, numeral, numerals, span, standing
 from .office import (
     PRINTED,
     SUPPRESSED,
@@ -101,7 +101,7 @@ __all__ = [
     "draw_decision", "draw_forecast", "draw_gain", "draw_hosmer_lemeshow", "draw_means", "draw_numbers", "draw_plane",
     "draw_plane_bounds", "draw_quantile_quantile", "draw_quantiles", "draw_residual_density", "draw_residual_points",
     "draw_roc", "draw_small", "entitle", "envelope", "escape_formula", "facts_of", "find_declared_numbers", "footer",
-    "headless_axes", "hidden", "html_summary", "is_dated", "join_columns", "ledger_table", "letter_apart",
+    "headless_axes", "hidden", "html_summary", "is_dated", "join_columns", "ledger_table", "letter_apart", "lettering",
     "mechanism_of", "name_label_columns", "numeral", "numerals", "opened", "privacy_object", "put_dates", "report",
     "require_workbooks", "save_figure", "save_to", "span", "stack_frames", "standing", "styled", "summary_facts",
     "svg_text", "to_frame", "too_wide", "trusted", "unescape_formula", "workbook",
