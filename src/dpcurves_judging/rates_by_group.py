@@ -190,8 +190,11 @@ class GroupRates(ScoresByCategory):
         label = f"share; a score of {self.threshold:g} or more is called positive"
         return draw_intervals(rows, privacy, label=label, nothing=None, shades=shades[::-1], ax=ax, name=name)
 
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """A row for each group and number; with a `level`, ends that hold for all groups at once."""
+    def to_frame(self, *, level: float | None = 0.95, population: bool = False) -> Any:
+        """A row for each group and number, with ends at `level` that hold for all groups at once; None: without ends.
+
+        The ends are for these records, or, with `population`, for the population.
+        """
         labels = [(column, texts * len(self.numbers)) for column, texts in self.label_columns()]
         columns: dict[str, Any] = {"number": np.repeat(self.numbers, len(self)).tolist()}
         columns["value"] = np.concatenate([self.values_of(each) for each in self.numbers])

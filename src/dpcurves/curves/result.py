@@ -917,7 +917,7 @@ class Covered(Remembering, Released):
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
         """The columns that `to_csv` writes: no ends of bands that would take long to simulate."""
-        found = display.columns_of(self.to_frame())
+        found = display.columns_of(self.to_frame(level=None))
         own = set(found)
         if max(map(len, found.values()), default=0) > MOST_SHADED:
             return self._finished(found, (), suppress)
