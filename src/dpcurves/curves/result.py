@@ -390,8 +390,8 @@ class Result:
         return self.privacy.notes
 
     def __repr__(self) -> str:
-        facts = (display.lettering(fact, LONGEST_FACT) for fact in (*self._in_short(), self.privacy.loss))
-        facts = (*facts, self.privacy.adjacency)
+        short = (display.lettering(fact, LONGEST_FACT) for fact in self._in_short())
+        facts = (*short, self.privacy.loss, self.privacy.adjacency)
         return f"{type(self).__name__}({', '.join(facts)})"
 
     def _in_short(self) -> tuple[str, ...]:
