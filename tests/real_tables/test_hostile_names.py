@@ -31,7 +31,8 @@ from dpcurves import display
 from dpcurves.cli.app import build
 from dpcurves.cli.output import Covering
 from dpcurves.cli.released import KeptView
-from dpcurves.curves.result import Released, curve_from_json, load_results
+from dpcurves.curves.result import Released, curve_from_json
+from dpcurves.fields import load_results
 from dpcurves.publication import distinct, publish
 
 NAMES = (
@@ -62,7 +63,8 @@ def made_table() -> dict[str, Any]:
 
 def questions() -> Iterator[Any]:
     """A question of each kind; where one takes categories, by a column of labels, too."""
-    x, models = COLUMNS[1], {"model": dp.PUBLIC_MODEL}
+    x: str = COLUMNS[1]
+    models: dict[str, Any] = {"model": dp.PUBLIC_MODEL}
     yield from (dp.CdfQuestion(x, GRID), dp.CdfQuestion(x, GRID, by=BY), dp.QuantilesQuestion(x, GRID, (0.25, 0.5)))
     yield from (dp.HistogramQuestion(x, GRID, by=(BY, OTHER)), dp.Histogram2DQuestion(x, "r", GRID, WIDE))
     yield from (dp.HistogramQuestion(x, GRID), dp.RocQuestion("y", x, GRID), dp.SmoothAucQuestion("y", x))
@@ -94,7 +96,7 @@ def results() -> dict[str, Any]:
     """Results of all kinds by names of their own: those of questions, and those that are read from others."""
     found: dict[str, Any] = {}
     for question in questions():
-        budget = {"budget": LOSS, "adjacency": dp.ADD_REMOVE, "randomness": dp.Randomness.from_seed(1)}
+        budget: dict[str, Any] = {"budget": LOSS, "adjacency": dp.ADD_REMOVE, "randomness": dp.Randomness.from_seed(1)}
         with dp.Session(made_table(), **budget) as session:
             by = getattr(question, "by", None)
             found[f"{type(question).__name__}{' by' if by else ''}"] = session.ask(question, LOSS)
@@ -119,7 +121,7 @@ def all_kinds() -> set[type[Any]]:
     while pending:
         kind = pending.pop()
         pending += kind.__subclasses__()
-        if not isabstract(kind) and getattr(kind, "KIND", "") and kind.__module__.startswith("dpcurves"):
+        if not isabstract(kind) and getattr(kind, "KIND", None) is not None and kind.__module__.startswith("dpcurves"):
             kinds.add(kind)
     return kinds
 
@@ -181,10 +183,8 @@ def require_csv(found: Any, plain: Any, words: Mapping[str, str]) -> None:
         float(cell)  # what begins as a formula does is a number
     head, *cells = [[display.unescape_formula(cell) for cell in row] for row in rows]
     before, *expected = csv.reader(StringIO(plain.csv_text(), newline=""))
-    columns = [
-        dict(zip(names, zip(*lines, strict=True), strict=True)) for names, lines in ((head, cells), (before, expected))
-    ]
-    require_same_columns(*columns, words)
+    columns = dict(zip(head, zip(*cells, strict=True), strict=True))
+    require_same_columns(columns, dict(zip(before, zip(*expected, strict=True), strict=True)), words)
     assert head == list(found.columns_with_ends())
     raw = list(csv.reader(StringIO(found.csv_text(raw=True), newline="")))
     assert raw == [head, *cells]
@@ -384,7 +384,7 @@ def test_a_study_of_hostile_names_is_written(tmp_path: Path) -> None:
     pq.write_table(
         pa.table({name: np.array(labels)[places % 2], "n": places.astype(float)}), tmp_path / "table.parquet"
     )
-    question = {"ask": "histogram", "name": "one", "column": "n", "grid": "0:400:4"}
+    question: dict[str, Any] = {"ask": "histogram", "name": "one", "column": "n", "grid": "0:400:4"}
     question["by"] = {"column": name, "categories": labels}
     (tmp_path / "study.json").write_text(json.dumps({"epsilon": 5, "question": [question]}))
     folder = tmp_path / "out"

@@ -208,12 +208,12 @@ def _quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:
     from ..display.numerals import placed, reaching
 
     ends = [curve.quantile_intervals(QUARTILES, level, population=asked).tolist() for asked in whom.values()]
-    places = zip(QUARTILES, zip(*ends, strict=True), strict=True)
-    return [
-        f"{placed(float(curve.quantile(p)), *curve.quantile_cell(p).tolist(), curve.label, known[0][1] - known[0][0])} "
-        f"({'; '.join(reaching(*each, curve.label) for each in known)})"
-        for p, known in places
-    ]
+    texts = []
+    for p, known in zip(QUARTILES, zip(*ends, strict=True), strict=True):
+        lower, upper = curve.quantile_cell(p).tolist()
+        quartile = placed(float(curve.quantile(p)), lower, upper, curve.label, known[0][1] - known[0][0])
+        texts.append(f"{quartile} ({'; '.join(reaching(low, high, curve.label) for low, high in known)})")
+    return texts
 
 
 def _places(curve: Histogram, at: NDArray[Any]) -> dict[str, ArrayLike]:
