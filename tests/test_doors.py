@@ -29,6 +29,7 @@ PROCESSES = ("dpcurves_server.declared_columns", "dpcurves_server.studio", "dpcu
 BY_HAND = {
     "dpcurves.privacy.loss.delta_of_zcdp": "for who reports what a rho means",
     "dpcurves.privacy.loss.rho_for": "for who was promised an epsilon and a delta",
+    "dpcurves.display.office.unescape_formula": "for who reads our CSV files in Python",
     "dpcurves.noise.exponential.probabilities": "the law of `choose`, by which its users are tested exactly",
     "dpcurves_local.trust.contribute": "what one device says, as a function of a plan alone",
     "dpcurves_parties.crypto.prio3.loops.agreed": "called where numba is installed",

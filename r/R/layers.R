@@ -1,7 +1,7 @@
 #' Layers of ggplot2: the result, and the band or the intervals around it.
 geom_released <- function(x, level = 0.95, population = FALSE, csv = NULL, ...) {
   frame <- if (is.null(level)) as.data.frame(x) else bands(x, level, population, csv)
-  groups <- unlist(x$evidence$question$by)
+  groups <- seq_along(unlist(x$evidence$question$by)) # columns of categories come first
   frame$group <- if (is.null(x$curves)) x$kind else do.call(paste, c(frame[groups], sep = ", "))
   ends <- c("lower", "upper")
   if (population && all(paste0(ends, "_population") %in% names(frame))) {

@@ -20,12 +20,32 @@ as.data.frame.dpcurves_released <- function(x, row.names = NULL, optional = FALS
   parts <- Map(function(curve, place) {
     frame <- own_columns(curve)
     key <- if (is.null(keys)) names(x$curves)[place] else keys[[place]]
-    named <- as.data.frame(setNames(lapply(as.list(key), as.character), by), optional = TRUE)
+    labels <- label_names(as.character(unlist(by)), names(frame))
+    named <- as.data.frame(setNames(lapply(as.list(key), as.character), labels), optional = TRUE)
     cbind(named[rep(1, nrow(frame)), , drop = FALSE], frame)
   }, x$curves, seq_along(x$curves))
   frame <- do.call(rbind, parts)
   row.names(frame) <- NULL
   frame
+}
+
+# Names of columns of categories beside ours, as the command gives them: see dpcurves/display/tables.py.
+label_names <- function(names, ours) {
+  bounds <- c("lower", "upper", "lower_population", "upper_population")
+  taken <- tolower(c(outer(ours, c("", paste0("_", bounds)), paste0), bounds, "data", "result"))
+  free <- !tolower(names) %in% taken & !duplicated(tolower(names))
+  taken <- c(taken, tolower(names[free]))
+  for (place in which(!free)) {
+    number <- 1
+    repeat {
+      chosen <- paste0(names[place], "_category", if (number > 1) paste0("_", number))
+      if (!tolower(chosen) %in% taken) break
+      number <- number + 1
+    }
+    names[place] <- chosen
+    taken <- c(taken, tolower(chosen))
+  }
+  names
 }
 
 # The numbers of one curve: its columns, or a row for each statistic where all are single numbers.
@@ -83,5 +103,28 @@ bands <- function(x, level = 0.95, population = TRUE, csv = NULL) {
     whom <- if (population) "--population" else "--no-population"
     command(c("show", attr(x, "file"), "--csv", csv, "--level", format(level), whom))
   }
-  read.csv(csv, check.names = FALSE)
+  frame <- read.csv(csv, check.names = FALSE)
+  names(frame) <- unescaped(names(frame))
+  frame[] <- lapply(frame, function(column) if (is.character(column)) unescaped(column) else column)
+  along <- intersect(names(frame), ALONG)
+  frame[along] <- lapply(frame[along], dates)
+  frame
 }
+
+# Columns along an axis, which have dates or times where the axis does.
+ALONG <- c(
+  "x", "left", "right", "cell_lower", "cell_upper", "lower", "upper", "lower_population", "upper_population"
+)
+
+# Days, or seconds in UTC, since 1970, as `as.data.frame` has them, where text has the form of dates or times.
+dates <- function(column) {
+  known <- column[!column %in% c("", "inf", "-inf", NA)]
+  day <- "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+  if (!is.character(column) || length(known) == 0) return(column)
+  if (all(grepl(paste0("^", day, "$"), known))) return(as.numeric(as.Date(column, format = "%Y-%m-%d")))
+  if (!all(grepl(paste0("^", day, "T[0-9:]{8}Z$"), known))) return(column)
+  as.numeric(as.POSIXct(column, format = "%Y-%m-%dT%H:%M:%SZ", tz = "UTC"))
+}
+
+# The apostrophe before text that a spreadsheet would run as a formula: the command writes it, and no label has it.
+unescaped <- function(text) sub("^'('*[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-])", "\\1", text)

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from . import display
 from .arguments import Refused, require_kind
 from .conversation import ELSEWHERE, OPEN, PrivacyStatement
@@ -20,6 +22,12 @@ from .curves.result import Released, curve_from_json
 from .privacy.adjacency import records_in_words
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
+LONGEST_NAME = 100
+"""Letters of a file's name before its ending: file systems take 255 bytes, encrypted ones about 140."""
+DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
+)
+"""Names that Windows takes for devices, whatever the ending."""
 PAGE, WORDS, METHODS, CITATION, SUMS = "index.html", "PRIVACY.txt", "METHODS.txt", "CITATION.cff", "SHA256SUMS"
 CHANGED = MappingProxyType({"replace-one": "replaced", "add-remove": "removed or added"})
 """Words of a kind of adjacency, by its beginning: what may happen to those of one unit."""
@@ -129,18 +137,26 @@ def _named(results: Released | Sequence[Released] | Mapping[str, Released]) -> d
         require_kind("results", each, Released, "released results, as dp.cdf gives one,")
         if not isinstance(name, str) or not name or not set(name) <= LETTERS:
             raise Refused("results", "small letters, digits, - and _ are needed in names: files are called so")
+        if len(name) > LONGEST_NAME or name in DEVICES:
+            rule = f"names of up to {LONGEST_NAME} letters are needed, and none that Windows keeps for a device, as con"
+            raise Refused("results", rule)
     return named
 
 
 def distinct(results: Iterable[tuple[str, Released]]) -> list[tuple[str, Released]]:
-    """Results by names of files, each once: of other letters come dashes, and the second ``cdf`` is ``cdf-2``."""
+    """Results by names of files, each once: of other letters come dashes, and the second ``cdf`` is ``cdf-2``.
+
+    All are small letters, for file systems that ignore case, and short enough for every ending; ``con`` is a device of
+    Windows, and becomes ``con-result``.
+    """
     found: dict[str, Released] = {}
     for wanted, result in results:
         word = "".join(letter if letter in LETTERS else "-" for letter in wanted.lower()).strip("-") or "result"
+        word = f"{word}-result" if word in DEVICES else word[:LONGEST_NAME].strip("-")
         name, number = word, 1
         while name in found:
             number += 1
-            name = f"{word}-{number}"
+            name = f"{word[: LONGEST_NAME - len(str(number)) - 1]}-{number}"
         found[name] = result
     return list(found.items())
 
@@ -275,7 +291,7 @@ def together(results: Mapping[str, Released], level: float, population: bool) ->
     return drawn
 
 
-def stacked(
+def stack_columns(
     results: Mapping[str, Released], level: float, population: bool, suppress: float | None = None
 ) -> dict[str, Any]:
     """Columns of several results of one kind, one below the other, with their names in the first column.
@@ -287,5 +303,9 @@ def stacked(
     tables = {name: each.columns_with_ends(**sure) for name, each in results.items()}
     if len({tuple(table) for table in tables.values()}) > 1:
         raise Refused("results", "results in one table have the same columns; these have several")
-    frames = [display.to_frame(table) for table in tables.values()]
-    return display.columns_of(display.stacked(frames, [{"result": name} for name in tables]))
+    rows = [max(map(len, table.values()), default=0) for table in tables.values()]
+    columns = {
+        name: np.concatenate([np.asarray(table[name], dtype=object) for table in tables.values()])
+        for name in next(iter(tables.values()))
+    }
+    return {"result": np.repeat(list(tables), rows), **columns}

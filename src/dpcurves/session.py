@@ -3,6 +3,7 @@ data."""
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Generator
 from dataclasses import replace
@@ -310,7 +311,13 @@ def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
     require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     if Currency.of(loss).limit(loss).billionths > LARGEST_AMOUNT:
         raise Refused("loss", "no budget is above 1e9, and this is")
+    if re.search(UNSTORABLE, str(question)):
+        raise Refused("column", "names without null characters and lone surrogates are needed")
     return loss
+
+
+UNSTORABLE = "[\\0\\ud800-\\udfff]"
+"""Characters that no ledger and no file holds."""
 
 
 IN_DATES = UnboundedCdfQuestion, UnboundedQuantilesQuestion, UnboundedHistogramQuestion

@@ -22,7 +22,7 @@ from dpcurves.curves.question import statement_of
 from dpcurves.curves.result import EACH, Covered, Drawing
 from dpcurves.display import numeral
 from dpcurves.display.canvas import GREY, Shaded, canvas, explain
-from dpcurves.display.numerals import lettering
+from dpcurves.display.numerals import lettering, unlike
 from dpcurves.display.scores import draw_numbers
 from dpcurves.inference.simulation import draws_for, numbered_generator
 from dpcurves.summaries.two_classes import LEAST_MASS
@@ -48,7 +48,7 @@ def draw_intervals(
     """
     if on.get("ax") is None:
         on["ax"] = canvas(None, (6.8, HEAD + ROW * len(values)))
-    ax = draw_numbers({lettering(name, LONGEST): value for name, value in values.items()}, privacy, **on)
+    ax = draw_numbers(dict(zip(unlike(list(values), LONGEST), values.values(), strict=True)), privacy, **on)
     ends = [np.asarray(end) for shade in on.get("shades", ()) for end in (shade.lower, shade.upper)]
     seen = np.concatenate([np.array(list(values.values()), dtype=float), *ends, [] if nothing is None else [nothing]])
     seen = seen[np.isfinite(seen)]

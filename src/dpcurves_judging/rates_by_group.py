@@ -20,9 +20,10 @@ from dpcurves.curves.question import Key, named, require_independent
 from dpcurves.curves.result import Covered, scopes
 from dpcurves.curves.scores import Scores, ScoresByCategory
 from dpcurves.display.canvas import Shade, covering
+from dpcurves.display.numerals import unlike
 from dpcurves.inference.moments import Measured, difference
 
-from .counted_numbers import draw_intervals
+from .counted_numbers import LONGEST, draw_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,8 +168,9 @@ class GroupRates(ScoresByCategory):
                 continue
             found = self.gaps(number, level, population=asked)
             most = self.largest_gap(number, level, population=asked)
-            rows = {f"{named(one)} less {named(two)}": each.value for (one, two), each in found.items()}
-            rows["largest gap"] = most.value
+            names = [*(f"{named(one)} minus {named(two)}" for one, two in found), "largest gap"]
+            values = (each.value for each in (*found.values(), most))
+            rows = dict(zip(unlike(names, LONGEST), values, strict=True))
             ends = np.array([[each.lower, each.upper] for each in (*found.values(), most)])
             shades.append(Shade(ends[:, 0], ends[:, 1], covering(chance("level", level), GAPS, who)))
         label = f"difference of {number.replace('_', ' ')} at {self.threshold:g}"
@@ -188,15 +190,18 @@ class GroupRates(ScoresByCategory):
         label = f"share; a score of {self.threshold:g} or more is called positive"
         return draw_intervals(rows, privacy, label=label, nothing=None, shades=shades[::-1], ax=ax, name=name)
 
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """A row for each group and number; with a `level`, ends that hold for all groups at once."""
-        columns: dict[str, Any] = {name: list(parts) * len(self.numbers) for name, parts in self.parts().items()}
-        columns["number"] = np.repeat(self.numbers, len(self)).tolist()
+    def to_frame(self, *, level: float | None = 0.95, population: bool = False) -> Any:
+        """A row for each group and number, with ends at `level` that hold for all groups at once; None: without ends.
+
+        The ends are for these records, or, with `population`, for the population.
+        """
+        labels = [(column, texts * len(self.numbers)) for column, texts in self.label_columns()]
+        columns: dict[str, Any] = {"number": np.repeat(self.numbers, len(self)).tolist()}
         columns["value"] = np.concatenate([self.values_of(each) for each in self.numbers])
         if level is not None:
             ends = np.concatenate([self.intervals_of(each, level, population=population) for each in self.numbers])
             columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
-        return display.to_frame(columns)
+        return display.to_frame(display.join_columns(labels, columns))
 
     def _measured_at(self, number: str, level: float, *, population: bool) -> list[Measured]:
         require_independent(self.privacy, population)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from threading import BoundedSemaphore, Lock
@@ -12,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, func, insert, select, update
 
 from dpcurves import display
-from dpcurves.curves.result import Covered, curve_from_json
+from dpcurves.curves.result import curve_from_json
 from dpcurves.data.axis import Predictor
 from dpcurves.ledger import Event
 from dpcurves.ledger.account import LONGEST_NAME
@@ -26,9 +25,6 @@ from .visitors import Right, Subject, Visitor, may, require, unknown
 
 # The picture and the table of an answer: post-processing, made once nobody waits for something to be counted.
 LEVEL = 0.95
-FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
-"""First characters of texts that spreadsheets read as formulas."""
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 DRAWING = Lock()
 """Settings of the drawing library are those of the process: one picture at a time."""
@@ -43,24 +39,7 @@ def svg_of(curve: Any, title: str = "", **ways: Any) -> str:
 
 def csv_of(curve: Any) -> str:
     """The numbers, with both ends at level 0.95 where it has intervals or a band. No text in it is a formula."""
-    import narwhals as nw
-
-    frame = curve.to_frame(level=LEVEL) if isinstance(curve, Covered) else curve.to_frame()
-    table = nw.from_native(frame)
-    texts = [name for name, kind in table.schema.items() if not kind.is_numeric() and kind != nw.Boolean]
-    own = table.implementation
-    plain = {name: [None if each is None else inert(str(each)) for each in table[name].to_list()] for name in texts}
-    columns = [nw.new_series(name, each, nw.String, backend=own) for name, each in plain.items()]
-    return str(table.with_columns(*columns).rename({name: inert(name) for name in table.columns}).write_csv())
-
-
-def inert(text: str) -> str:
-    """A text that no program works out: an apostrophe stands before it where one might.
-
-    >>> inert("=1+1"), inert("-60"), inert("UA")
-    ("'=1+1", '-60', 'UA')
-    """
-    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
+    return str(curve.csv_text(level=LEVEL, population=False))
 
 
 # Answers, as those who may see them get them.

@@ -400,14 +400,21 @@ def _screen(shown: Shown) -> Any:
 def _table(reading: StepReading, error: float) -> Any:
     from rich.console import Group as Together
     from rich.table import Table
+    from rich.text import Text
+
+    from dpcurves.display import letter_apart
 
     lines = [line for line in reading.lines() if not {"drift", "uncounted"} & line.keys()]
     stated = {name: lines[0][name] for name in ("level", "covers") if name in lines[0]}
     hidden = ("stream", "step", "start", *stated)
-    names = [name for name in lines[0] if name not in hidden and not name.endswith((*ENDS, "unbiased"))]
-    table = Table(*names)
-    for line in lines[:SHOWN_LIVE]:
-        table.add_row(*(_cell(line, name) for name in names))
+    bounds = {end if name in ("count", "total") else f"{name}:{end}" for name in lines[0] for end in (*ENDS, "unbiased")}
+    names = [name for name in lines[0] if name not in hidden and name not in bounds]
+    table = Table()
+    for head in letter_apart(names):
+        table.add_column(Text(head))
+    cells = {name: letter_apart([_cell(line, name) for line in lines[:SHOWN_LIVE]]) for name in names}
+    for row in zip(*cells.values(), strict=True):
+        table.add_row(*map(Text, row))
     covered = f"; in brackets {100 * stated['level']:g}% intervals {stated['covers']}" if stated else ""
     noise = f"standard deviation of the noise: {error:.4g}{covered}"
     head = f"{reading.stream}: step {reading.step}, {reading.start} ({noise})"

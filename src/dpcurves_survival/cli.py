@@ -63,13 +63,13 @@ class SurvivalsView(ResultView):
     """View with a row for each category: records, and the median survival time."""
 
     def tables(self, curves: ByCategory[Survival]) -> list[Shown]:
-        from dpcurves.display import numeral
+        from dpcurves.display import join_columns, numeral
 
-        columns: dict[str, ArrayLike] = {
-            **curves.parts(),
+        numbers: dict[str, ArrayLike] = {
             "records": [numeral(round(float(curve.at_risk[0]))) for curve in curves.values()],
             "median": [_median(curve, self.sure.level) for curve in curves.values()],
         }
+        columns = join_columns(curves.label_columns(), numbers)
         return [Shown(f"{survival_compared(curves, self.sure)}until the event", columns, len(curves))]
 
 
@@ -194,10 +194,10 @@ class SurvivalReadingView(ResultView):
 
     def tables(self, curves: Any) -> list[Shown]:
         """The reading's columns with intervals, below the test of two groups, if one is asked for."""
-        tested = hasattr(curves, "parts") and self.weights is not None
+        tested = hasattr(curves, "label_columns") and self.weights is not None
         told = survival_compared(curves, self.sure, self.weights or (0.0, 0.0)) if tested else ""
         found = self.reading(curves)
-        parts = found.items() if hasattr(found, "parts") else [("", found)]
+        parts = found.items() if hasattr(found, "label_columns") else [("", found)]
         tables = [super(SurvivalReadingView, self).tables(each)[0] for _, each in parts]
         heads = [f"{curves.named(name)}: " if name != "" else "" for name, _ in parts]
         return [
@@ -229,7 +229,7 @@ class SurvivalReadingView(ResultView):
             return SurvivalNumbers(curves, **self.asked)
         if self.show != "hazard":
             return curves
-        if not hasattr(curves, "parts"):
+        if not hasattr(curves, "label_columns"):
             return CumulativeHazard(curves)
         return ByCategory(curves.columns, {name: CumulativeHazard(each) for name, each in curves.items()})
 

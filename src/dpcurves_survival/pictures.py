@@ -14,7 +14,7 @@ from dpcurves.arrays import FloatArray
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import canvas
 from dpcurves.display.groups import divided
-from dpcurves.display.numerals import lettering, numeral
+from dpcurves.display.numerals import legend_lettering, lettering, numeral, unlike
 from dpcurves.display.styles import is_dark, points
 from dpcurves.display.text import footer
 
@@ -211,7 +211,7 @@ def _panel(
     ax.plot(values, places, "s", color=color, markersize=5, zorder=3)
     if none is not None and limits[0] < none < limits[1]:
         ax.axvline(none, color="#8a8a8a", linewidth=0.8, linestyle=":", zorder=0)
-    ax.set_yticks(places, [lettering(name, LONGEST) for name, _, _ in rows], parse_math=False, fontsize=8)
+    ax.set_yticks(places, unlike([name for name, _, _ in rows], LONGEST), parse_math=False, fontsize=8)
     ax.set(ylim=(-0.6, len(rows) - 0.4), xlim=limits)
     if scale == "ratio":
         ax.set_xscale("log")
@@ -289,12 +289,13 @@ def draw_figure(
     axes = canvas.canvas(ax, SIZE)
     axes.figure.set_facecolor(look.ground)
     axes.set_facecolor(look.ground)
-    for number, group in enumerate(groups):
+    names = unlike([group.name for group in groups], LONGEST)
+    for number, (name, group) in enumerate(zip(names, groups, strict=True)):
         color = look.colors[number % len(look.colors)]
         dash = canvas.DASHES[number % len(canvas.DASHES)] if theme == "print" else "-"
         if group.band is not None:
             axes.fill_between(x, *group.band, step="post", color=color, alpha=look.shade, linewidth=0)
-        axes.step(x, group.y, where="post", color=color, linestyle=dash, linewidth=1.6, label=lettering(group.name))
+        axes.step(x, group.y, where="post", color=color, linestyle=dash, linewidth=1.6, label=legend_lettering(name))
     axes.set(ylim=(0, 1.02), xlim=(float(x[0]), float(x[-1])))
     axes.set_xlabel(lettering(label), color=look.letters, parse_math=False)
     axes.set_ylabel(upwards, color=look.letters)
@@ -318,14 +319,14 @@ def _below(axes: Axes, groups: Sequence[FigureGroup], look: Theme, lines: Sequen
 
     axes.xaxis.set_major_locator(MaxNLocator(TICKS, steps=[1, 2, 2.5, 3, 5, 6, 10]))
     risks = [(number, group, group.at_risk) for number, group in enumerate(groups) if group.at_risk is not None]
-    down = -32.0
+    down, names = -32.0, unlike([group.name for group in groups], 18)
     if risks:
         _write(axes, 0.0, down - 4, "Number at risk (± its 95% interval)", look.letters, weight="bold", ha="left")
         down -= 4
-    for number, group, risk in risks:
+    for number, _, risk in risks:
         down -= LINE
         color = look.colors[number % len(look.colors)]
-        _write(axes, -0.02, down, lettering(group.name, 18), color, ha="right")
+        _write(axes, -0.02, down, names[number], color, ha="right")
         for time in [float(tick) for tick in axes.get_xticks() if risk.edges[0] <= tick < risk.edges[-1]]:
             cell = int(np.searchsorted(risk.edges, time, side="right")) - 1
             words = numeral(round(max(float(risk.records[cell]), 0.0)))

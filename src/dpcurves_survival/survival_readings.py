@@ -568,6 +568,13 @@ class SurvivalNumbers(Joined):
         """Lower and upper ends of all `estimates`, in their order, each on its own: shape ``(estimates, 2)``."""
         return np.array([each.interval(level, population=population) for each in self.estimates.values()])
 
+    def to_frame(self, *, level: float | None = 0.95, population: bool = False) -> Any:
+        """A row for each group and number, with the ends of its interval at `level`; None: without ends.
+
+        The ends are for these records, or, with `population`, for the population.
+        """
+        return super().to_frame(level=level, population=population)
+
     def _columns(self) -> dict[str, Any]:
         return {
             "group": [whose for whose, _ in self.estimates], "number": [words for _, words in self.estimates],

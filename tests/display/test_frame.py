@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dpcurves.display import columns_of, stacked, to_frame
+from dpcurves.display import columns_of, stack_frames, to_frame
 
 COLUMNS = {"x": np.array([1.0, 2.0]), "count": np.array([3, 4]), "carrier": np.array(["AA", "UA"])}
 
@@ -44,7 +44,7 @@ def test_without_both_an_arrow_table_is_given(monkeypatch: pytest.MonkeyPatch) -
 def test_without_any_library_of_frames_an_arrow_table_is_given_too(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "pandas", "polars", "pyarrow")
     table = to_frame(COLUMNS)
-    both = stacked([table, table], [{"by": "a"}, {"by": "b"}])
+    both = stack_frames([table, table], [("by", ["a", "b"])])
     wanted = {name: column.tolist() for name, column in COLUMNS.items()}
     assert type(table).__module__.startswith("arro3")
     assert pa.table(table).to_pydict() == wanted

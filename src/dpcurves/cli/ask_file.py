@@ -79,7 +79,7 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
     suppress = getattr(getattr(view, "sure", None), "suppress", None)
     covering = {"level": output.certainty(), "population": output.population, "suppress": suppress}
     return written + files_written(part, output, {
-        "csv": lambda: _told(view, curve).csv_text(**covering).encode(),
+        "csv": lambda: _told(view, curve).csv_text(**covering, raw=output.csv_raw).encode(),
         "xlsx": lambda: _told(view, curve).workbook(view.draw(curve), **covering),
         "html": lambda: page_of({str(question): (curve, view.draw(curve))}, suppress).encode(),
     })  # fmt: skip

@@ -160,16 +160,16 @@ class QuartilesView(ResultView):
     """A distribution function for each category, as one table of quartiles."""
 
     def tables(self, curves: ByCategory[CDF]) -> list[Shown]:
-        from ..display import covering, numeral
+        from ..display import covering, join_columns, numeral
 
         privacy = curves.privacy
         whom = self.whom(privacy)
         quartiles = zip(*(_quartiles(curve, self.sure.level, whom) for curve in curves.values()), strict=True)
-        columns: dict[str, list[str]] = {
-            **curves.parts(),
+        numbers = {
             "records": [numeral(round(curve.count)) for curve in curves.values()],
             **{f"{p:g} quantile": list(column) for p, column in zip(QUARTILES, quartiles, strict=True)},
         }
+        columns = join_columns(curves.label_columns(), numbers)
         each = "; ".join(covering(self.sure.level, "intervals", name) for name in whom)
         words = f"{distributions_compared(curves, self.sure)}in brackets: {each}; simultaneous in each row"
         return [Shown(words + self.left_out(privacy), columns, len(curves))]
@@ -181,10 +181,13 @@ class HistogramsView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curves: ByCategory[Histogram]) -> list[Shown]:
+        from ..display import name_label_columns
+
         first, *_ = curves.values()
         at = first.groups(MOST_BARS)
         places = _places(first, at)
-        counts = [(curves.named(name), self._counts(curve, at)) for name, curve in curves.items()]
+        names = name_label_columns([curves.named(category) for category in curves], places)
+        counts = [(name, self._counts(curve, at)) for name, curve in zip(names, curves.values(), strict=True)]
         parts = [counts[start : start + SIDE_BY_SIDE] for start in range(0, len(counts), SIDE_BY_SIDE)]
         return [Shown(f"{_error_of(first)}{_joined(first, at)}", {**places, **dict(part)}, MOST_BARS) for part in parts]
 
@@ -202,15 +205,15 @@ class HistogramsView(ResultView):
 
 def _quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:
     """Text of each quartile, with its intervals in brackets: for the records, and for the population if asked for."""
-    from ..display import span, standing
+    from ..display.numerals import placed, reaching
 
     ends = [curve.quantile_intervals(QUARTILES, level, population=asked).tolist() for asked in whom.values()]
-    places = zip(QUARTILES, zip(*ends, strict=True), strict=True)
-    return [
-        f"{standing(float(curve.quantile(p)), *curve.quantile_cell(p).tolist(), known_to=known[0][1] - known[0][0])} "
-        f"({'; '.join(span(*each) for each in known)})"
-        for p, known in places
-    ]
+    texts = []
+    for p, known in zip(QUARTILES, zip(*ends, strict=True), strict=True):
+        lower, upper = curve.quantile_cell(p).tolist()
+        quartile = placed(float(curve.quantile(p)), lower, upper, curve.label, known[0][1] - known[0][0])
+        texts.append(f"{quartile} ({'; '.join(reaching(low, high, curve.label) for low, high in known)})")
+    return texts
 
 
 def _places(curve: Histogram, at: NDArray[Any]) -> dict[str, ArrayLike]:
@@ -359,9 +362,12 @@ class ContingencyView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curve: Contingency) -> list[Shown]:
+        from ..display import join_columns
+
         frame = dict(curve._columns())
         shares = {name.replace("_", " "): frame.pop(name) for name in ("row_share", "column_share")}
-        return [self.shown(curve, frame, head=f"{curve.test}\n", after=shares, most=MOST_PAIRS)]
+        shown = self.shown(curve, {"count": frame["count"]}, head=f"{curve.test}\n", after=shares, most=MOST_PAIRS)
+        return [shown._replace(columns=join_columns(curve.label_columns(), shown.columns))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -404,18 +410,19 @@ class SummariesView(ResultView):
 
     def tables(self, curves: SummaryByCategory) -> list[Shown]:
         from ..curves.result import EACH
-        from ..display import numeral
+        from ..display import join_columns, numeral
 
         each = list(curves.values())
         first, statistic = each[0], each[0].statistic
         place = list(first.statistics).index(statistic)
-        columns: dict[str, ArrayLike] = {**curves.parts()}
-        columns |= {name: [numeral(one.statistics[name]) for one in each] for name in first.statistics}
+        columns: dict[str, ArrayLike]
+        columns = {name: [numeral(one.statistics[name]) for one in each] for name in first.statistics}
         for name, population in self.whom(first.privacy).items():
             found = [one.intervals(self.sure.level, population=population)[place].tolist() for one in each]
             columns[f"{statistic}, {name.split()[-1]}"] = found
         if self.sure.suppress is not None:
             columns = self._without_wide(columns, each, place)
+        columns = join_columns(curves.label_columns(), columns)
         return [Shown(f"{first.clamped}\n{self.said(first.privacy, EACH)}", columns, len(each))]
 
     def _without_wide(

@@ -89,6 +89,10 @@ class Output:
     )
     plot: str | None = perhaps("FILE", "Draw the curve: a file that ends in .svg, .png or .pdf.")
     csv: str | None = perhaps("FILE", "Write the numbers, with the ends of their intervals, as CSV to this file.")
+    csv_raw: Annotated[
+        bool,
+        Option("--csv-raw", help="Write names and labels that begin with = + - @ into CSV without an apostrophe."),
+    ] = False
     xlsx: str | None = perhaps(
         "FILE", "Write a workbook of Excel: numbers, the statement, notes and the picture; it ends in .xlsx."
     )
@@ -152,6 +156,8 @@ class Output:
     def require_writable(self) -> None:
         """Refuse files that could not be written: without a folder, without an ending of a picture, and others."""
         self.certainty()
+        if self.csv_raw and self.csv is None:
+            raise Misuse("csv-raw", "it is about the file of --csv; name one, or leave it out")
         if self.style is not None:
             chosen("style", self.style, dict.fromkeys(LOOKS))
         for argument, name in self.files.items():

@@ -150,9 +150,26 @@ def drift(
 
     _require_free(output, reference, *windows)
     first, *later = (curve_from_json(text_of("reference", name)) for name in (reference, *windows))
-    named = {Path(name).stem: each for name, each in zip(windows, later, strict=True)}
+    named = dict(zip(_name_windows(windows), later, strict=True))
     found = drifted(first, named, alarms=chance("alarms", alarms))  # type: ignore[arg-type]
     _deliver(f"drift since {reference}", found, DriftView.of(output), output)
+
+
+MOST_POINTS = 20
+"""Rows of a curve that are shown, evenly chosen: those between look alike."""
+MOST_LABELLED = 400
+"""Rows of a table with labels that are shown: none of them stands for another."""
+
+
+def _name_windows(files: Sequence[str]) -> list[str]:
+    """The name of each window: that of its file without its ending, or the whole path where two are called alike."""
+    stems = [Path(file).stem for file in files]
+    names = [
+        file if stems.count(stem) > 1 or stem == "reference" else stem for file, stem in zip(files, stems, strict=True)
+    ]
+    if len(set(names)) < len(names):
+        raise Misuse("windows", "each file is named once")
+    return names
 
 
 class KeptView(ResultView):
@@ -166,8 +183,10 @@ class KeptView(ResultView):
         from ..display import SUPPRESSED, hidden, numerals
 
         columns = curve.columns_with_ends(**self.sure.of_pictures)
+        texts = {name for name, column in columns.items() if column.dtype.kind in "OU"}
+        most = MOST_LABELLED if texts - set(curve._axes()) else MOST_POINTS
         if self.sure.suppress is None:
-            return [Shown(repr(curve), columns)]
+            return [Shown(repr(curve), columns, most)]
         marked = {
             name: [each == SUPPRESSED for each in column.tolist()]
             for name, column in curve.columns_with_ends(**self.sure._asdict()).items()
@@ -175,7 +194,7 @@ class KeptView(ResultView):
         for name, rows in marked.items():
             if any(rows):
                 columns |= hidden({name: numerals(columns[name])}, [name], np.array(rows))
-        return [Shown(repr(curve), columns)]
+        return [Shown(repr(curve), columns, most)]
 
     def draw(self, curve: Released) -> Axes:
         """Plot of the result with its band or its intervals."""
@@ -268,26 +287,27 @@ def consistent(
 
 def _show_several(kept: Mapping[str, Released], view: KeptView, output: Output) -> list[str]:
     from ..display import csv_text, curve_table, footer, styled, workbook
-    from ..publication import plain_words, stacked, together
+    from ..publication import plain_words, stack_columns, together
 
     if output.json is not None:
         raise Misuse("json", "one result is written at a time, and each file here is JSON already; leave it out")
     sure, written = view.sure._asdict(), list[str]()
     with styled(output.style, None):
         pictured = together(kept, **view.sure.of_pictures) if {"plot", "xlsx"} & set(output.files) else None
-    columns = stacked(kept, **sure) if {"csv", "xlsx"} & set(output.files) else {}
+    columns = stack_columns(kept, **sure) if {"csv", "xlsx"} & set(output.files) else {}
     facts = [fact for name, each in kept.items() for fact in ((name, repr(each)), *((name, n) for n in each.notes))]
     with delivering() as part:
         for name, each in kept.items():
             with part():
                 (table,) = view.tables(each)
-                say(output.terminal(), f"{name}: {table.headline}", curve_table(table.columns), footer(each.privacy))
+                shown = curve_table(table.columns, most=table.most)
+                say(output.terminal(), f"{name}: {table.headline}", shown, footer(each.privacy))
             for note in each.notes:
                 tell(f"{name}: {note}")
         with part():
             written += output.write_plot(lambda: cast("Axes", pictured))
         written += files_written(part, output, {
-            "csv": lambda: csv_text(columns).encode(),
+            "csv": lambda: csv_text(columns, raw=output.csv_raw).encode(),
             "xlsx": lambda: workbook(columns, [*facts, ("privacy", plain_words(kept))], cast("Axes", pictured)),
             "html": lambda: page_of({name: (c, view.draw(c)) for name, c in kept.items()}, view.sure.suppress).encode(),
         })  # fmt: skip

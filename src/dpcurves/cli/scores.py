@@ -159,14 +159,11 @@ class GroupedScoresView:
 
     def _gaps(self, curves: ScoresByCategory) -> list[Shown]:
         """Rates and numbers of all groups, and the largest gap of each."""
-        from ..display import span
+        from ..display import join_columns, span
 
         rates, sure = self._rates(curves), self.one.sure
         gaps: dict[str, Any] = {"number": list(rates.numbers)}
-        columns = {"number": [number for number in rates.numbers for _ in rates], **rates.parts()}
-        columns = {
-            name: each if len(each) > len(rates) else each * len(rates.numbers) for name, each in columns.items()
-        }
+        columns: dict[str, Any] = {}
         for name, whom in self.one.whom(curves.privacy).items():
             told = name.split()[-1]
             frame = rates.to_frame(level=sure.level, population=whom)
@@ -174,10 +171,13 @@ class GroupedScoresView:
             columns |= {"value": frame["value"].to_list(), told: [span(*each) for each in ends]}
             found = [rates.largest_gap(number, sure.level, population=whom) for number in rates.numbers]
             gaps |= {"largest gap": [each.value for each in found], told: [span(*each[1:3]) for each in found]}
+        labels = [(column, texts * len(rates.numbers)) for column, texts in rates.label_columns()]
+        number = {"number": [number for number in rates.numbers for _ in rates]}
+        table = {**number, **join_columns(labels, columns, reserved=number)}
         called = f"a score of {rates.threshold:g} or more is called positive"
         head = f"{called}; {sure.level:.0%} intervals of all groups at once"
         return [
-            Shown(head, columns, len(columns["number"])),
+            Shown(head, table, len(rates) * len(rates.numbers)),
             Shown("the largest gap of two groups, with its interval", gaps),
         ]
 

@@ -241,10 +241,19 @@ def terminal(*, stderr: bool = False) -> Console:
     return console
 
 
+def clean_text(text: str) -> str:
+    """Text that a terminal shows and never obeys: control characters but line feeds are replaced.
+
+    >>> clean_text("\\x1b[31mred\\n")
+    '\ufffd[31mred\\n'
+    """
+    return "".join(sign if sign.isprintable() or sign == "\n" else "\ufffd" for sign in text)
+
+
 def tell(line: str) -> None:
     """Print a line on standard error; if that fails, silence the stream."""
     try:
-        print(f"dpcurves: {line}", file=sys.stderr, flush=True)
+        print(f"dpcurves: {clean_text(line)}", file=sys.stderr, flush=True)
     except (OSError, ValueError):
         silence(sys.stderr)
 
@@ -253,7 +262,7 @@ def say(console: Console, *things: RenderableType) -> None:
     """Print lines, which are not wrapped, and tables."""
     with _spoken(sys.stderr if console.stderr else sys.stdout):
         for thing in things:
-            console.print(thing, soft_wrap=isinstance(thing, str))
+            console.print(clean_text(thing) if isinstance(thing, str) else thing, soft_wrap=isinstance(thing, str))
 
 
 def say_plainly(text: str) -> None:

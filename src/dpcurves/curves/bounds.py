@@ -52,6 +52,7 @@ class Bounds(Released):
     """
 
     KIND = "bounds"
+    ALONG = ("lower", "upper")
     TITLE = "Bounds"
     IN_SHORT = "{label}, {lower:g} to {upper:g}"
     ARRAYS = ("lower", "upper", "alpha")
@@ -94,6 +95,9 @@ class Bounds(Released):
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"lower": np.array([self.lower]), "upper": np.array([self.upper])}
+
+    def _edges(self) -> tuple[()]:
+        return ()  # a bound beyond all calendars is still a row
 
     def _question(self) -> dict[str, object]:
         return {"label": self.label, "capped": self.capped, "coverage": self.coverage}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
@@ -16,6 +16,7 @@ from .. import display
 from ..arguments import Refused, WrongKind, chosen, require_kind, shown
 from ..arrays import FloatArray
 from ..conversation import Evidence, PrivacyStatement
+from ..data import Category
 from ..display import MOST_LABELLED, Shade, covering
 from ..queries import Hint
 from .question import By, Key, columns_of, combined, keys_of, named
@@ -71,10 +72,14 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         """The name of a category in legends and above tables."""
         return f"{self.column} {category}" if len(self.columns) == 1 else named(category)
 
-    def parts(self) -> dict[str, list[str]]:
-        """The category of each curve, column by column."""
-        each = [category if isinstance(category, tuple) else (category,) for category in self._curves]
-        return {column: [str(key[place]) for key in each] for place, column in enumerate(self.columns)}
+    def label_columns(self) -> list[tuple[str, list[str]]]:
+        """The columns, each with the category of every curve: see `display.join_columns`."""
+        return [(column, list(map(str, values))) for column, values in self._categories()]
+
+    def _categories(self) -> list[tuple[str, list[Category]]]:
+        """The columns, each with the category of every curve as it was declared."""
+        keys = [category if isinstance(category, tuple) else (category,) for category in self._curves]
+        return [(column, [key[place] for key in keys]) for place, column in enumerate(self.columns)]
 
     def __getitem__(self, category: Key) -> Curve:
         return self._curves[category]
@@ -158,7 +163,8 @@ class ByCategory(Joined, Mapping[Key, Curve]):
 
     def _names(self, name: str | None) -> list[str]:
         """The name of each category in a picture, behind a name if there is one."""
-        return [self.named(category) if name is None else f"{name}, {self.named(category)}" for category in self]
+        names = [self.named(category) if name is None else f"{name}, {self.named(category)}" for category in self]
+        return display.letter_apart(names)
 
     def labelled(self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None) -> Self:
         known = [(categories or {}).get(column, {}) for column in self.columns]
@@ -223,12 +229,23 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The columns of all curves, one below the other, with their categories in the first columns.
 
+        These are called as the columns of the data are, or ``NAME_category`` where a column of numbers has that name.
+
         With a `level`, the ends of their bands or intervals are columns, too: for these records, or, with `population`,
             for the population.
         """
         banded = {} if level is None else {"level": level, "population": population}
-        parts = [dict(zip(self.columns, names, strict=True)) for names in zip(*self.parts().values(), strict=True)]
-        return display.stacked([curve.to_frame(**banded) for curve in self._curves.values()], parts)
+        frames = [curve.to_frame(**banded) for curve in self._curves.values()]
+        return display.stack_frames(frames, self.label_columns())
+
+    def _axes(self) -> Mapping[str, str]:
+        return next((curve._axes() for curve in self.values()), {})
+
+    def _edges(self) -> Collection[str]:
+        return next((curve._edges() for curve in self.values()), ())
+
+    def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Category]]:
+        return display.find_declared_numbers(self._categories(), columns)
 
     def _in_short(self) -> tuple[str, ...]:
         return self.column, f"{len(self)} categories"
@@ -241,7 +258,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         return rows
 
     def _columns(self) -> Mapping[str, Any]:
-        return self.parts()
+        return display.join_columns(self.label_columns(), {})
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         return self.plot(how["ax"], level=None, name=how["name"])

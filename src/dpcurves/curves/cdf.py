@@ -62,6 +62,7 @@ class Bins(Covered):
     """
 
     KIND = "bins"
+    ALONG = ("left", "right")
     TOGETHER = 1
     """So many can share a picture: what lies behind a band is not seen."""
     TITLE = "Histogram of {label}"
@@ -277,6 +278,7 @@ class CDF(Covered):
     """
 
     KIND = "cdf"
+    ALONG = ("x",)
     TITLE = "Distribution of {label}"
     IN_SHORT = "{label}, {prefixes.grid.cells} cells"
     ARRAYS = ("x", "y")

@@ -136,7 +136,7 @@ class Drift(Joined):
         curves["threshold"] = (at, np.ones(len(at)))
         words = "window", f"over the threshold of {self.alarms:.1%} false alarms"
         found = draw_curves(curves, self.privacy, labels=words, ax=ax, share=False)
-        found.set_xticks(at, names)
+        found.set_xticks(at, display.letter_apart(names), parse_math=False)
         return found
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:

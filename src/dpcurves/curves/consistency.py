@@ -213,10 +213,12 @@ class Consistent(Joined):
 
     def _columns(self) -> Mapping[str, Any]:
         parts = [(name, each, key) for name, each in self._tables.items() for key in each.keys]
-        columns: dict[str, Any] = {"table": [name for name, _, _ in parts]}
-        for column in max((each.columns for each in self._tables.values()), key=len):
-            columns[column] = [each.words(column, key) for _, each, key in parts]
-        return {**columns, "released": self.released, "consistent": self.values}
+        columns = max((each.columns for each in self._tables.values()), key=len)
+        labels = [(column, [each.words(column, key) for _, each, key in parts]) for column in columns]
+        joined = display.join_columns(
+            labels, {"released": self.released, "consistent": self.values}, reserved=["table"]
+        )
+        return {"table": [name for name, _, _ in parts], **joined}
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         tables = list(self._tables.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from .. import display
 from ..arguments import Refused, WrongKind, chance, require_kind
 from ..arrays import BoolArray, FloatArray
 from ..conversation import ALL, Cells, Evidence, Needs, PrivacyStatement, Setting, needed
-from ..data import Categories, Grid
+from ..data import Categories, Category, Grid
 from ..display import draw_contingency, numeral
 from ..inference import noise_of, public_generator, sampling_errors, share_intervals, simultaneous_errors
 from ..inference.bands import means_at_once, outermost, upper_quantile, upper_quantiles
@@ -52,7 +52,7 @@ class Contingency(Covered):
         privacy: The privacy statement, which every picture shows.
         evidence: What all this was read from.
 
-    Data frame: a row for each pair.
+    Data frame: a row for each pair, with both categories under the names of their columns: see `ByCategory.to_frame`.
     """
 
     KIND = "contingency"
@@ -230,13 +230,24 @@ class Contingency(Covered):
         return replace(self, rows=worded(self.rows), columns=worded(self.columns))
 
     def _columns(self) -> dict[str, Any]:
-        rows, columns = np.indices(self.count.shape).reshape(2, -1)
-        return {
-            self.rows.column: [str(self.rows.values[row]) for row in rows],
-            self.columns.column: [str(self.columns.values[column]) for column in columns],
+        numbers = {
             "count": self.count.ravel(),
             "row_share": self.row_shares.ravel(), "column_share": self.column_shares.ravel(),
         }  # fmt: skip
+        return display.join_columns(self.label_columns(), numbers)
+
+    def label_columns(self) -> list[tuple[str, list[str]]]:
+        """Both columns, each with the category of every pair: see `display.join_columns`."""
+        return [(column, list(map(str, values))) for column, values in self._categories()]
+
+    def _categories(self) -> list[tuple[str, list[Category]]]:
+        """Both columns, each with the category of every pair as it was declared."""
+        places = np.indices(self.count.shape).reshape(2, -1).tolist()
+        axes = zip((self.rows, self.columns), places, strict=True)
+        return [(axis.column, [axis.values[place] for place in at]) for axis, at in axes]
+
+    def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Category]]:
+        return display.find_declared_numbers(self._categories(), columns)
 
     def _question(self) -> dict[str, object]:
         parts = {"row_axis": self.rows, "column_axis": self.columns}

@@ -54,6 +54,7 @@ class Histogram(Covered):
     """
 
     KIND = "histogram"
+    ALONG = ("left", "right", "value")
     ADDS = True
     MEASURED = ("count",)
     TOGETHER = 1

@@ -102,6 +102,11 @@ class QuantileQuantile(Joined):
         told = (f"the second one: {second.loss}, {second.adjacency}, protects {second.protected}",)
         return first.noted(*second.notes, *(() if self._alike else told))
 
+    def _axes(self) -> dict[str, str]:
+        labels = {name: str(getattr(getattr(self, name), "label", "")) for name in ("first", "second")}
+        ends = "", "_lower", "_upper", "_lower_population", "_upper_population"
+        return {f"{name}{end}": label for name, label in labels.items() for end in ends}
+
     @property
     def _alike(self) -> bool:
         one, other = (replace(each.privacy, notes=(), grant="") for each in (self.first, self.second))

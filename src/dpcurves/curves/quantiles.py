@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -104,6 +104,10 @@ class Quantiles(Covered):
     def _columns(self) -> dict[str, FloatArray]:
         lower, upper = self.cells.T
         return {"p": self.p, "x": self.x, "cell_lower": lower, "cell_upper": upper}
+
+    def _axes(self) -> Mapping[str, str]:
+        names = "x", "cell_lower", "cell_upper", "lower", "upper", "lower_population", "upper_population"
+        return dict.fromkeys(names, self.curve.label)
 
     def _question(self) -> dict[str, object]:
         if isinstance(self.curve, Searched):

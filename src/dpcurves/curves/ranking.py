@@ -61,11 +61,12 @@ class Ranking(SummaryByCategory):
 
         They are for these records, or, with `population`, for the population.
         """
-        columns: dict[str, Any] = {**self.parts(), "value": [one.value for one in self.values()]}
+        columns: dict[str, Any] = {"value": [one.value for one in self.values()]}
         if level is not None:
             columns["lower"], columns["upper"] = self.intervals(level, population=population).T
             columns["from_rank"], columns["to_rank"] = self.ranks(level, population=population).T
-        return display.to_frame(columns)
+        reserved = "from_rank", "to_rank"
+        return display.to_frame(display.join_columns(self.label_columns(), columns, reserved=reserved))
 
     def _rows(self, suppress: float | None) -> list[tuple[str, str]]:
         """Each category with its interval, those of all at once, and the ranks that it may have."""
@@ -84,7 +85,7 @@ class Ranking(SummaryByCategory):
 
     def _names(self, name: str | None) -> list[str]:
         names = [self.named(category) if len(self.columns) > 1 else str(category) for category in self]
-        return names if name is None else [f"{name}, {each}" for each in names]
+        return display.letter_apart(names if name is None else [f"{name}, {each}" for each in names])
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         drawn = super()._drawn(shades, **how)

@@ -520,7 +520,7 @@ class BinnedResiduals(OfGroups):
         self, *, level: float = LEVEL, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
         """The columns of `to_frame`; the envelope is for the population in any case."""
-        return self._suppressed(display.columns_of(self.to_frame(level=level)), (), suppress)
+        return self._finished(display.columns_of(self.to_frame(level=level)), (), suppress)
 
     def picture(
         self, *, level: float = LEVEL, population: bool = True, ax: Axes | None = None, name: str | None = None

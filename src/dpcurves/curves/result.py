@@ -390,7 +390,8 @@ class Result:
         return self.privacy.notes
 
     def __repr__(self) -> str:
-        facts = (*self._in_short(), self.privacy.loss, self.privacy.adjacency)
+        short = (display.lettering(fact, LONGEST_FACT) for fact in self._in_short())
+        facts = (*short, self.privacy.loss, self.privacy.adjacency)
         return f"{type(self).__name__}({', '.join(facts)})"
 
     def _in_short(self) -> tuple[str, ...]:
@@ -452,6 +453,7 @@ class Released(Result, ABC):
         MAY_LACK: Those that are not always written.
         ADDS: True if results of disjoint records add up: see `ByCategory.over`.
         MEASURED: The columns of counts or sums that may be suppressed; the first is the one that intervals are of.
+        ALONG: The columns of edges along the axis of its `label`: files have dates there, if it is one of dates.
         MARK: A fact of the question that tells its documents from others of its kind; empty: there are none.
 
     >>> import dpcurves as dp
@@ -471,6 +473,7 @@ class Released(Result, ABC):
     MAY_LACK: ClassVar[tuple[str, ...]] = ()
     ADDS: ClassVar[bool] = False
     MEASURED: ClassVar[tuple[str, ...]] = ()
+    ALONG: ClassVar[tuple[str, ...]] = ()
     MARK: ClassVar[str] = ""
 
     if TYPE_CHECKING:
@@ -560,17 +563,27 @@ class Released(Result, ABC):
         return display.to_frame(dict(self._columns()))
 
     def to_csv(
-        self, path: str | Path, *, level: float = 0.95, population: bool = True, suppress: float | None = None
+        self,
+        path: str | Path,
+        *,
+        level: float = 0.95,
+        population: bool = True,
+        suppress: float | None = None,
+        raw: bool = False,
     ) -> None:
         """Write the numbers as CSV, with a head: what `to_frame` gives, and the ends of intervals.
 
         Columns ``lower`` and ``upper`` are for these records, ``lower_population`` and ``upper_population`` for the
-        population; a result without intervals has none. What is not known is an empty cell.
+        population; a result without intervals has none. What is not known is an empty cell. Dates and times are in ISO
+        8601, times in UTC; `to_frame` has them as numbers since 1970.
 
         Args:
             path: The file.
             level: The confidence level of bands and intervals.
             population: Whether ends for the population are written, too.
+            raw: Write text as it is. Else an apostrophe stands before a name or a label that begins with ``=``, ``+``,
+                ``-``, ``@``, a tab or a line break, which a spreadsheet would run as a formula: see
+                `display.unescape_formula`.
             suppress: Numbers whose interval for these records is wider, from end to end, than this share of the number
                 are written as ``..``, with their ends. The rule looks at released numbers alone and protects nobody,
                 who is protected already: it spares readers numbers that are mostly noise. JSON keeps them.
@@ -578,15 +591,17 @@ class Released(Result, ABC):
         Raises:
             ValueError: `suppress` is not above 0, or the result has no counts or sums with intervals.
         """
-        text = self.csv_text(level=level, population=population, suppress=suppress)
+        text = self.csv_text(level=level, population=population, suppress=suppress, raw=raw)
         Path(path).write_text(text, encoding="utf-8", newline="")
 
-    def csv_text(self, *, level: float = 0.95, population: bool = True, suppress: float | None = None) -> str:
+    def csv_text(
+        self, *, level: float = 0.95, population: bool = True, suppress: float | None = None, raw: bool = False
+    ) -> str:
         """The text that `to_csv` writes."""
         columns = self.columns_with_ends(level=level, population=population, suppress=suppress)
         rows = max(map(len, columns.values()), default=0)
         told = {"data": np.full(rows, self.privacy.source)} if self.privacy.source else {}
-        return display.csv_text({**columns, **told})
+        return display.csv_text({**columns, **told}, raw=raw)
 
     def to_excel(
         self, path: str | Path, *, level: float = 0.95, population: bool = True, suppress: float | None = None
@@ -621,7 +636,29 @@ class Released(Result, ABC):
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
         """The columns that `to_csv` writes, by their names."""
-        return self._suppressed(display.columns_of(self.to_frame()), (), suppress)
+        return self._finished(display.columns_of(self.to_frame()), (), suppress)
+
+    def _finished(
+        self, columns: dict[str, NDArray[Any]], ends: Sequence[str], suppress: float | None
+    ) -> dict[str, NDArray[Any]]:
+        """Columns as files have them: without numbers of wide intervals, with dates, and with labels as declared."""
+        columns = self._suppressed(columns, ends, suppress)
+        for name, numbers in self._declared_numbers(columns).items():
+            columns[name] = np.array([numbers[str(text)] for text in columns[name].tolist()], dtype=object)
+        axes = {name: label for name, label in self._axes().items() if name in columns and display.is_dated(label)}
+        return display.put_dates(columns, axes, self._edges())
+
+    def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+        """The label columns whose categories were declared as numbers: see `display.find_declared_numbers`."""
+        return {}
+
+    def _axes(self) -> Mapping[str, str]:
+        """The columns that may hold dates, each with the label of its axis, which says so."""
+        return dict.fromkeys(self.ALONG, getattr(self, "label", ""))
+
+    def _edges(self) -> Collection[str]:
+        """The columns of edges: cells that lie beyond all calendars are left out of files."""
+        return self.ALONG
 
     def _suppressed(
         self, columns: dict[str, NDArray[Any]], ends: Sequence[str], suppress: float | None
@@ -730,6 +767,8 @@ class Released(Result, ABC):
 
 
 LONGEST_SOURCE = 200
+LONGEST_FACT = 120
+"""Most characters of a fact in the one line of a result: of a column's name, and what is said of it."""
 
 
 def _sourced(thing: Any, source: str) -> Any:
@@ -878,16 +917,16 @@ class Covered(Remembering, Released):
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
         """The columns that `to_csv` writes: no ends of bands that would take long to simulate."""
-        found = display.columns_of(self.to_frame())
+        found = display.columns_of(self.to_frame(level=None))
         own = set(found)
         if max(map(len, found.values()), default=0) > MOST_SHADED:
-            return self._suppressed(found, (), suppress)
+            return self._finished(found, (), suppress)
         for of_population in self.scopes.values():
             if population or not of_population:
                 banded = display.columns_of(self.to_frame(level=level, population=of_population))
                 ending = "_population" * of_population
                 found |= {f"{name}{ending}": column for name, column in banded.items() if name not in own}
-        return self._suppressed(found, [name for name in found if name not in own], suppress)
+        return self._finished(found, [name for name in found if name not in own], suppress)
 
     def picture(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None

@@ -13,7 +13,7 @@ from matplotlib.text import Annotation
 from matplotlib.transforms import IdentityTransform
 
 from ..conversation import PrivacyStatement
-from .numerals import dated, is_dated, lettering, numeral, numerals
+from .numerals import IN_UTC, dated, is_dated, lettering, numeral, numerals
 from .styles import is_dark, points
 from .text import footer
 
@@ -61,7 +61,7 @@ class Dated(Plain):
         self._label = label
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        return dated(x, self._label) or numeral(x)
+        return (dated(x, self._label) or numeral(x)).removesuffix(IN_UTC)  # the label of the axis says it
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
         """Format the ticks at once."""

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import Refused, WrongKind, shown
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .numerals import legend_lettering, lettering
+from .numerals import legend_lettering, lettering, tell_zone
 from .styles import is_dark, points, require_matplotlib, thickness
 
 if TYPE_CHECKING:
@@ -427,7 +427,7 @@ class Picture:
         from .artists import write_plainly
 
         if across:
-            self.ax.set_xlabel(lettering(across), parse_math=False)
+            self.ax.set_xlabel(lettering(tell_zone(across)), parse_math=False)
         if upwards:
             self.ax.set_ylabel(upwards, parse_math=False)
         if plainly:

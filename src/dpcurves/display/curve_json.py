@@ -22,6 +22,7 @@ from ..fields import load_results
 from ..laws.law import rule_of, rules
 from ..privacy import Neighbours
 from .numerals import lettering
+from .tables import LabelColumns, name_label_columns
 
 # The published schema of curves, and a reader that holds documents to it.
 #
@@ -263,10 +264,17 @@ def to_frame(columns: Mapping[str, ArrayLike]) -> Any:
     return nw.from_dict(arrays, backend=library).to_native()
 
 
-def stacked(frames: Sequence[Any], told: Sequence[Mapping[str, str]]) -> Any:
-    """Frames that `to_frame` gave, one below the other, each with what is told of it in the first columns."""
+def stack_frames(frames: Sequence[Any], labels: LabelColumns) -> Any:
+    """Return frames that `to_frame` gave, one below the other, behind columns with the labels of each frame.
+
+    Args:
+        frames: The frames, all with the same columns.
+        labels: Columns of labels, one label a frame, under the names that `join_columns` gives them.
+    """
     import narwhals as nw
 
+    names = name_label_columns([name for name, _ in labels], columns_of(frames[0]))
+    told = [dict(zip(names, texts, strict=True)) for texts in zip(*(texts for _, texts in labels), strict=True)]
     if type(frames[0]).__module__.startswith("arro3"):
         own = [
             {**{name: np.full(len(frame), text) for name, text in texts.items()}, **columns_of(frame)}

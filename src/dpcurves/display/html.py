@@ -8,7 +8,7 @@ from typing import Any
 
 from ..conversation import MISSING_RULE, PrivacyStatement
 from .canvas import renamed
-from .numerals import lettering
+from .numerals import letter_apart, lettering
 from .text import SEEDED, BalanceReport, RefusalRow, footer, mechanism_of, trusted
 
 INTRODUCTION = (
@@ -69,9 +69,10 @@ def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyS
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> str:
+    names = letter_apart([name for name, _ in rows], 80)
     lines = [
-        f'<tr><th scope="row">{escape(lettering(name, 80))}</th><td>{escape(lettering(value, 400))}</td></tr>'
-        for name, value in rows
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(lettering(value, 400))}</td></tr>'
+        for name, (_, value) in zip(names, rows, strict=True)
     ]
     return f"<table><tbody>{''.join(lines)}</tbody></table>" if lines else ""
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
-from math import ceil, floor, isfinite, isnan, log10
+from math import ceil, copysign, floor, inf, isfinite, isnan, log10
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LONGEST_LABEL = 60
+BLANK = "(blank)"
+"""Stands for a name or a label of blanks alone."""
 
 
 def lettering(text: object, most: int = LONGEST_LABEL) -> str:
@@ -23,18 +26,32 @@ def lettering(text: object, most: int = LONGEST_LABEL) -> str:
 
 
 def unlike(names: Sequence[object], most: int) -> list[str]:
-    """The names as `lettering` has them, but those that would be alike are cut in their middle, or numbered.
+    """The names as `lettering` has them, but those that would look alike are cut in their middle, or numbered.
+
+    Blanks alone are written ``(blank)``.
 
     >>> unlike(["occupation group 01", "occupation group 02", "other"], 12)
     ['occup...p 01', 'occup...p 02', 'other']
     >>> unlike(["a long name, one, of many", "a long name, two, of many"], 12)
     ['1: a long...', '2: a long...']
     """
+    names = [name if lettering(name) else BLANK for name in names]
     ways = (lettering(name, most) for name in names), (_without_middle(name, most) for name in names)
     for way in map(list, ways):
-        if len(set(way)) == len(way):
+        if len({normalize("NFC", text) for text in way}) == len(way):  # other code points may show the same letter
             return way
     return [lettering(f"{number}: {lettering(name)}", most) for number, name in enumerate(names, 1)]
+
+
+def letter_apart(values: Sequence[object], most: int = LONGEST_LABEL) -> list[str]:
+    """Text of each value for a terminal or a page: on one line, not empty, and different for different values.
+
+    >>> letter_apart(["a", "a ", " ", "a"], 12), letter_apart(["x" * 70 + "1", "x" * 70 + "2"], 12)
+    (['1: a', '2: a', '3: (blank)', '1: a'], ['xxxxx...xxx1', 'xxxxx...xxx2'])
+    """
+    known = list(dict.fromkeys(map(str, values)))
+    words = dict(zip(known, unlike(known, most), strict=True))
+    return [words[str(value)] for value in values]
 
 
 def _without_middle(name: object, most: int) -> str:
@@ -158,7 +175,7 @@ def numerals(values: ArrayLike) -> list[str]:
     if array.dtype.kind in "iu":
         return [f"{value:,}" for value in array.tolist()]
     if array.dtype.kind != "f":
-        return [lettering(value) for value in array.tolist()]
+        return letter_apart(array.tolist())
     finite = array[np.isfinite(array)].astype(np.float64)
     plain = finite[np.abs(finite) < LARGEST_PLAIN]
     largest = float(np.abs(plain).max(initial=0.0))
@@ -192,6 +209,8 @@ UNITS = DATE, MOMENT = "date", "moment"
 FIRST, LAST = date.min.toordinal(), date.max.toordinal()
 BEGINNING = date(1970, 1, 1).toordinal()
 PER_DAY = 86_400
+IN_UTC = " UTC"
+"""Follows a time: times of all zones are converted to UTC before they are counted."""
 
 
 def is_dated(label: str) -> bool:
@@ -199,11 +218,20 @@ def is_dated(label: str) -> bool:
     return label.endswith((f"({DATE})", f"({MOMENT})"))
 
 
+def tell_zone(label: str) -> str:
+    """The label of an axis; one of times says that they are in UTC.
+
+    >>> tell_zone("at (moment)"), tell_zone("day (date)")
+    ('at (moment, UTC)', 'day (date)')
+    """
+    return f"{label.removesuffix(')')},{IN_UTC})" if label.endswith(f"({MOMENT})") else label
+
+
 def dated(value: float, label: str) -> str | None:
-    """A number of days or seconds as a date, or a moment (UTC); None where it is none that a calendar has.
+    """A number of days or seconds as a date, or as a time in UTC; None where it is none that a calendar has.
 
     >>> dated(19_000.4, "day (date)"), dated(1_700_000_000, "at (moment)"), dated(1e300, "day (date)"), dated(2, "km")
-    ('2022-01-08', '2023-11-14 22:13:20', None, None)
+    ('2022-01-08', '2023-11-14 22:13:20 UTC', None, None)
     """
     if not is_dated(label) or not isfinite(value):
         return None
@@ -214,7 +242,23 @@ def dated(value: float, label: str) -> str | None:
     if not FIRST <= days <= LAST:
         return None
     since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=days - BEGINNING, seconds=floor(value % PER_DAY))
-    return since.replace(tzinfo=None).isoformat(sep=" ")
+    return f"{since.replace(tzinfo=None).isoformat(sep=' ')}{IN_UTC}"
+
+
+def format_in_iso(values: ArrayLike, label: str) -> list[str | float]:
+    """Numbers of days or seconds as ISO 8601 text for files; what is beyond all calendars is infinite.
+
+    >>> format_in_iso([19_000.4, -1e300, float("nan")], "day (date)"), format_in_iso([1_700_000_000], "at (moment)")
+    (['2022-01-08', -inf, nan], ['2023-11-14T22:13:20Z'])
+    """
+    texts: list[str | float] = []
+    for value in np.asarray(values, dtype=np.float64).tolist():
+        text = dated(value, label)
+        if text is None:
+            texts.append(value if isnan(value) else copysign(inf, value))
+        else:
+            texts.append(f"{text.removesuffix(IN_UTC).replace(' ', 'T')}Z" if text.endswith(IN_UTC) else text)
+    return texts
 
 
 def placed(value: float, lower: float, upper: float, label: str, known_to: float = 0.0) -> str:

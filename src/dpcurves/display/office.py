@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from io import BytesIO, StringIO
 from math import isfinite, isnan
@@ -37,21 +38,51 @@ PRINTED = 300
 """Dots per inch that printers ask for."""
 
 
-def csv_text(columns: Mapping[str, ArrayLike]) -> str:
+FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
+"""Beginnings of texts that spreadsheets run as formulas, also behind apostrophes, so that each escape can be undone."""
+
+
+def escape_formula(text: str) -> str:
+    """Text that no spreadsheet runs: an apostrophe stands before what begins with = + - @, a tab or a line break.
+
+    >>> [escape_formula(text) for text in ("=1+1", "-1", "'=1", "'tis", "UA")]
+    ["'=1+1", "'-1", "''=1", "'tis", 'UA']
+    """
+    return f"'{text}" if FORMULA.match(text) else text
+
+
+def unescape_formula(text: str) -> str:
+    """The text that `escape_formula` was given.
+
+    >>> [unescape_formula(text) for text in ("'=1+1", "''=1", "'tis", "-1")]
+    ['=1+1', "'=1", "'tis", '-1']
+    """
+    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
+
+
+def csv_text(columns: Mapping[str, ArrayLike], *, raw: bool = False) -> str:
     """Columns as CSV, with a head (RFC 4180): numbers to their last digit, and an empty cell where one is not known.
 
-    >>> csv_text({"x": [1.0, 0.5], "y": [float("nan"), 2.0], "ward": ["a", "b,c"]})
-    'x,y,ward\\r\\n1.0,,a\\r\\n0.5,2.0,"b,c"\\r\\n'
+    Args:
+        columns: The columns by name.
+        raw: Write text as it is; else `escape_formula` is applied to names and to text, and never to numbers.
+
+    >>> csv_text({"x": [1.0, -0.5], "y": [float("nan"), 2.0], "ward": ["-a", "b,c"]}).split()
+    ['x,y,ward', "1.0,,'-a", '-0.5,2.0,"b,c"']
     """
+    escape = str if raw else escape_formula
     text = StringIO(newline="")
     rows = csv.writer(text)
-    rows.writerow(columns)
-    rows.writerows(zip(*(map(_written, np.asarray(column).tolist()) for column in columns.values()), strict=True))
+    rows.writerow(map(escape, columns))
+    cells = ([_written(value, escape) for value in np.asarray(column).tolist()] for column in columns.values())
+    rows.writerows(zip(*cells, strict=True))
     return text.getvalue()
 
 
-def _written(value: object) -> object:
-    return "" if value is None or (isinstance(value, float) and isnan(value)) else value
+def _written(value: object, escape: Callable[[str], str]) -> object:
+    if value is None or (isinstance(value, float) and isnan(value)):
+        return ""
+    return escape(value) if isinstance(value, str) else value
 
 
 def too_wide(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, share: float) -> BoolArray:
@@ -142,7 +173,7 @@ def _tell(book: Any, bold: Any, facts: Sequence[tuple[str, str]], picture: bytes
     sheet.set_column(0, 0, 24)
     sheet.set_column(1, 1, 96, book.add_format({"text_wrap": True, "valign": "top"}))
     for row, (name, told) in enumerate(facts):
-        sheet.write_string(row, 0, name, bold)
+        sheet.write_string(row, 0, name[:LONGEST_TEXT], bold)
         sheet.write_string(row, 1, told[:LONGEST_TEXT])
     sheet.insert_image(len(facts) + 1, 0, "picture.png", {"image_data": BytesIO(picture)})
 

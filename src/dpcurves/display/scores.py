@@ -244,7 +244,7 @@ def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: U
     """Draw each number as a point in a row of its own, by its name, with its intervals."""
     picture, rows = Picture(LANDSCAPE, privacy, **on), np.arange(len(values), dtype=np.float64)[::-1]
     if picture.is_first:
-        picture.ax.set_yticks(rows, list(values))
+        picture.ax.set_yticks(rows, list(values), parse_math=False)
         found = np.concatenate([list(values.values()), *(np.asarray(shade.upper, float) for shade in picture.shades)])
         beyond = float(found[np.isfinite(found)].max(initial=1.0))  # of a log loss; an interval may have no end
         picture.ax.set(

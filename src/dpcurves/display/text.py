@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import Refused
 from ..conversation import OPEN, Plan, PrivacyStatement
-from .numerals import lettering, numeral, numerals
+from .numerals import letter_apart, lettering, numeral, numerals
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -205,14 +205,19 @@ def curve_table(columns: Mapping[str, ArrayLike], *, most: int = 20) -> Group:
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     rows = min((len(array) for array in arrays.values()), default=0)
     shown, table = np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(np.int64)), Table()
-    for name in arrays:
-        table.add_column(Text(lettering(name)), justify="right")
+    for name in letter_apart(list(arrays)):
+        table.add_column(Text(name), justify="right", overflow="fold")  # no label or number is cut off
     texts = {name: numerals(array[shown]) for name, array in arrays.items()}
-    if {"number", "value"} <= arrays.keys() and _are_apart(arrays["value"]):
-        texts["value"] = [numeral(value) for value in arrays["value"][shown].tolist()]
+    for name, array in arrays.items() if arrays.keys() & NAMES_OF_NUMBERS else ():
+        if array.ndim == 1 and _are_apart(array):
+            texts[name] = [numeral(value) for value in array[shown].tolist()]
     for cells in zip(*texts.values(), strict=True):
         table.add_row(*map(Text, cells))
-    return Group(table, *[Text(f"{most} of {rows:,} rows are shown")] * (rows > most))
+    return Group(table, *[Text(f"{most} of {rows:,} rows are shown; --csv FILE writes all")] * (rows > most))
+
+
+NAMES_OF_NUMBERS = frozenset({"number", "statistic"})
+"""Columns that say what the numbers of a row are: a count and a variance need figures of their own."""
 
 
 def _are_apart(values: NDArray[Any]) -> bool:

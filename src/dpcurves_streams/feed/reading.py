@@ -16,7 +16,7 @@ from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import RECORDS, covering
 from dpcurves.display.canvas import LANDSCAPE, PALE, canvas, explain, next_style, once
-from dpcurves.display.numerals import lettering
+from dpcurves.display.numerals import legend_lettering, letter_apart
 
 from ..readings.question import LEVEL, Interval, TickNumbers
 from ..readings.uncounted import UncountedReading
@@ -157,7 +157,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     first = given[0]
     if window is not None and window not in first.reading.windows:
         raise Refused("window", f"sums over {sorted(first.reading.windows)} steps were asked for, got {window}")
-    names = [", ".join(str(value) for value in state.values()) for state in first.states[:MOST_DRAWN]]
+    names = letter_apart([", ".join(str(value) for value in state.values()) for state in first.states[:MOST_DRAWN]])
     lines = np.array([reading.counts if window is None else reading.reading.windows[window] for reading in given])
     values = np.array([reading.values for reading in given], dtype=np.float64)
     is_released = window is None and values.shape == lines.shape
@@ -176,7 +176,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
         for low, high in ends:
             between = low[:, key], high[:, key]
             ax.fill_between(times, *between, color=style.color, alpha=PALE, linewidth=0, label=once(ax, words))
-        ax.plot(times, line, style.dash, color=style.color, label=lettering(name))
+        ax.plot(times, line, style.dash, color=style.color, label=legend_lettering(name))
         ax.plot(times[happened], line[happened], "v", color=style.color, markersize=5)
         sign(ax, given[-1].privacy, name)
     untyped: Any = dates
