@@ -24,7 +24,7 @@ from dpcurves.data.grid import middles_of, require_clamped
 from dpcurves.inference.moments import Measured
 from dpcurves.summaries.two_classes import average_precision, brier_score
 
-from .counted_numbers import CountedNumbers, Statistic, Tables, area, ratio, require_few
+from .counted_numbers import CountedNumbers, Statistic, Tables, area, ratio, require_few, where_any
 
 UNIT = Grid(0, 1, cells=100)
 LEAST_CELLS, MOST_CELLS = 4, 128
@@ -229,10 +229,12 @@ def _readings(grids: tuple[Grid, Grid], at: tuple[float, ...]) -> dict[str, Call
     firsts = [first if grid.values is None else grid.values for first, grid in zip(firsts, grids, strict=True)]
     found: dict[str, Callable[[FloatArray, int], FloatArray]] = {
         "auc": lambda cells, side: area(cells[..., 0, :], cells[..., 1, :]),
-        "average precision": lambda cells, side: average_precision(cells),
+        "average precision": lambda cells, side: where_any(average_precision(cells), cells[..., 1, :].sum(axis=-1)),
     }
     if all(grid.ends[0] >= 0 and grid.ends[1] <= 1 for grid in grids):
-        found["brier score"] = lambda cells, side: brier_score(cells, middles[side])
+        found["brier score"] = lambda cells, side: where_any(
+            brier_score(cells, middles[side]), cells.sum(axis=(-2, -1))
+        )
         for threshold in at:
             found[f"net benefit at {threshold:g}"] = partial(_benefit, threshold=threshold, firsts=firsts)
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Unpack, cast
 
 import numpy as np
@@ -89,7 +90,10 @@ class WeightedSurvival(Survival):
 
     @property
     def design_effect(self) -> float:
-        """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965). At least 1."""
+        """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965).
+
+        At least 1; NaN where noise hides it.
+        """
         return self.of_squares.design_effect(float(self._caps.sum()))
 
     @property
@@ -541,6 +545,8 @@ class IntervalCensored(Covered):
     IN_SHORT = "{label}"
     COLUMNS = ("x", "y")
     COVERS = "band"
+    RANGES = MappingProxyType({"y": (0.0, 1.0)})
+    IS_CURVE = True
 
     label: str
     privacy: PrivacyStatement
@@ -597,7 +603,7 @@ class IntervalCensored(Covered):
         return self.evidence.unbiased.reshape(slots, slots)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        return draw_survival(self.x, self.y, label=self.label, shades=shades, **how)
+        return draw_survival(self.x, self._where_known("y", self.y), label=self.label, shades=shades, **how)
 
     def _question(self) -> Mapping[str, object]:
         return {"label": self.label, **declared_values(self.grid)}
@@ -610,7 +616,7 @@ class IntervalCensored(Covered):
         return cls.read(evidence, grid, opened.question["label"], opened.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [(f"share without an event before {self.x[-1]:g}", numeral(float(self.y[-1])))]
+        return [(f"share without an event before {self.x[-1]:g}", numeral(float(self._where_known("y", self.y)[-1])))]
 
 
 @dataclass(frozen=True, slots=True)

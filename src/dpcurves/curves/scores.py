@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
-from math import log
+from math import isnan, log
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Unpack
 
@@ -254,7 +254,8 @@ class Scores(TableReading):
         return {**super()._arrays(), "readings": {each.key: self.value(each) for each in self.readings}}
 
     def _in_short(self) -> tuple[str, ...]:
-        return (f"AUC {self.value(Reading.AUC):.3f}", f"{self.table.grid.cells} cells")
+        area = self.value(Reading.AUC)
+        return ("AUC not known" if isnan(area) else f"AUC {area:.3f}", f"{self.table.grid.cells} cells")
 
     def _summary(self) -> list[tuple[str, str]]:
         return [(each.value.words, numeral(self.value(each))) for each in self.readings]
