@@ -180,7 +180,9 @@ class Terms:
         loss, request = self.price.loss(), self.payer.request_id or secrets.token_hex(8)
         of.require_listed(question, loss)
         if loss.epsilon is not None and loss.epsilon > HARDLY:
-            tell(f"epsilon {float(loss.epsilon):g} hardly protects anybody: noise is next to none")
+            from ..privacy import loss_numeral
+
+            tell(f"epsilon {loss_numeral(loss.epsilon)} hardly protects anybody: noise is next to none")
         with opened_session(self, loss) as session, told_after_charge(self.payer):
             from ..ledger.verification import charged_under
 
