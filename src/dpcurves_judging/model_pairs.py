@@ -173,6 +173,7 @@ class ModelPairQuestion:
         privacy = statement_of([release for each in counted for release in each.releases], self.model)
         if any(each.cells < grid.cells for each, grid in zip(asked._joined(), (self.grid, self.other), strict=True)):
             privacy = privacy.noted(f"scores are rounded to {asked.cells} cells, and intervals are of such scores")
+        privacy = privacy.noted(*_notes_on_thresholds(asked))
         rows: Any = [each.counts for each in counted]
         if self.by is not None:
             sizes = (prod(shape[:-1]) for shape in asked.shapes())
@@ -185,6 +186,24 @@ class ModelPairQuestion:
 
     def __str__(self) -> str:
         return f"models {self.first} and {self.second} for {self.label}{by_words(self.by)}"
+
+
+def _notes_on_thresholds(question: ModelPairQuestion) -> tuple[str, ...]:
+    """A note on each threshold of net benefit at which no cell begins: the next one decides who is acted on."""
+    notes = list[str]()
+    for side, grid in zip(("first", "second"), question._joined(), strict=True):
+        begins = grid.edges[:-1]
+        if grid.values is not None or len(begins) == 0:
+            continue
+        for threshold in question.at:
+            start = int(np.searchsorted(begins, threshold - 1e-12))
+            begin = float(begins[start]) if start < len(begins) else float(grid.edges[-1])
+            if abs(begin - threshold) > 1e-9:
+                notes.append(
+                    f"net benefit at {threshold:g}: of the {side} model scores from {begin:.10g} on are acted on, "
+                    "where the next cell begins"
+                )
+    return tuple(notes)
 
 
 def forecast_way(question: ModelPairQuestion, setting: Setting) -> ModelPairQuestion:

@@ -20,6 +20,7 @@ from dpcurves.curves.result import Covered, Drawing, notes_on_dependence
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.data.axis import Category
 from dpcurves.display import numeral
+from dpcurves.display.numerals import answered_point
 from dpcurves.inference import public_generator
 from dpcurves.inference.knowledge import KNOWN_AT, known_curve
 from dpcurves.inference.simulation import draws_for, noise_of
@@ -133,7 +134,7 @@ class CompetingRisks(Covered):
             ValueError: there is no such cause, or `time` lies beyond the grid.
         """
         row, (edge, at) = self._row(cause), edge_of(self, "time", time)
-        words = f"share with event {cause} at {at:g}"
+        words = f"share with event {cause} at {answered_point(at, time)}"
         return estimate(words, (self,), lambda one: one.come[..., row, edge], CAME, READ)
 
     def time_lost(self, cause: Category, until: float) -> Estimate:
@@ -144,7 +145,12 @@ class CompetingRisks(Covered):
         """
         row, (edge, time) = self._row(cause), edge_of(self, "until", until)
         middle = estimate(
-            f"time lost to {cause} up to {time:g}", (self,), _lost(row, edge, time), TIME, READ, most=time
+            f"time lost to {cause} up to {answered_point(time, until)}",
+            (self,),
+            _lost(row, edge, time),
+            TIME,
+            READ,
+            most=time,
         )
         return middle
 
@@ -155,7 +161,7 @@ class CompetingRisks(Covered):
             ValueError: there is no such cause, `time` lies beyond the grid, or grids or causes differ.
         """
         row, (edge, at) = self._beside(other, cause), edge_of(self, "time", time)
-        words = f"difference of shares with event {cause} at {at:g}"
+        words = f"difference of shares with event {cause} at {answered_point(at, time)}"
         return estimate(
             words, (self, other), lambda one, two: one.come[..., row, edge] - two.come[..., row, edge],
             MORE, READ,

@@ -21,6 +21,7 @@ from dpcurves.curves.result import EACH, Covered, Drawing, Joined
 from dpcurves.data.axis import Category
 from dpcurves.display import numeral
 from dpcurves.display.canvas import covering
+from dpcurves.display.numerals import answered_point
 from dpcurves.inference.knowledge import KNOWN_AT, known_number, may_be_none
 from dpcurves.inference.simulation import numbered_generator
 
@@ -232,7 +233,7 @@ def restricted_mean(curve: Survival, until: float) -> Estimate:
     require_kind("curve", curve, Survival, A_CURVE)
     edge, time = edge_of(curve, "until", until)
     return estimate(
-        f"restricted mean up to {time:g}", (curve,), lambda one: one.restricted_mean(time, edge), TIME, most=time
+        f"restricted mean up to {answered_point(time, until)}", (curve,), lambda one: one.restricted_mean(time, edge), TIME, most=time
     )  # fmt: skip
 
 
@@ -259,7 +260,9 @@ def share_at(curve: Survival, time: float, since: float | None = None) -> Estima
     require_kind("curve", curve, Survival, A_CURVE)
     edge, at = edge_of(curve, "time", time)
     if since is None:
-        return estimate(f"share without an event at {at:g}", (curve,), lambda one: one.left[..., edge], SHARE)
+        return estimate(
+            f"share without an event at {answered_point(at, time)}", (curve,), lambda one: one.left[..., edge], SHARE
+        )
     first, begin = edge_of(curve, "since", since)
     if first >= edge:
         raise Refused("since", "an earlier time than the landmark is needed")
@@ -268,7 +271,7 @@ def share_at(curve: Survival, time: float, since: float | None = None) -> Estima
         before = one.left[..., first]
         return np.divide(one.left[..., edge], before, out=np.zeros_like(before), where=before > 0).clip(0, 1)
 
-    words = f"share without an event at {at:g}, given {begin:g}"
+    words = f"share without an event at {answered_point(at, time)}, given {answered_point(begin, since)}"
     return estimate(words, (curve,), read, SHARE)
 
 
@@ -293,7 +296,13 @@ def hazard_at(curve: Survival, time: float) -> Estimate:
     """
     require_kind("curve", curve, Survival, A_CURVE)
     edge, at = edge_of(curve, "time", time)
-    return estimate(f"cumulative hazard at {at:g}", (curve,), lambda one: one.hazard[..., 0, edge], HAZARD, most=inf)
+    return estimate(
+        f"cumulative hazard at {answered_point(at, time)}",
+        (curve,),
+        lambda one: one.hazard[..., 0, edge],
+        HAZARD,
+        most=inf,
+    )
 
 
 def _both(first: Survival, second: Survival) -> None:
@@ -329,7 +338,7 @@ def restricted_mean_difference(first: Survival, second: Survival, until: float) 
     def read(one: inference.Curves, other: inference.Curves) -> FloatArray:
         return one.restricted_mean(time, edge) - other.restricted_mean(time, edge)
 
-    return estimate(f"difference of means up to {time:g}", (first, second), read, LATER, most=time)
+    return estimate(f"difference of means up to {answered_point(time, until)}", (first, second), read, LATER, most=time)
 
 
 def share_difference(first: Survival, second: Survival, time: float) -> Estimate:
@@ -354,7 +363,7 @@ def share_difference(first: Survival, second: Survival, time: float) -> Estimate
     """
     _both(first, second)
     edge, at = edge_of(first, "time", time)
-    words = f"difference of shares at {at:g}"
+    words = f"difference of shares at {answered_point(at, time)}"
     return estimate(words, (first, second), lambda one, other: one.left[..., edge] - other.left[..., edge], MORE)
 
 
@@ -389,7 +398,7 @@ def number_needed(first: Survival, second: Survival, time: float) -> Estimate:
         return (1 / high, 1 / low) if low * high > 0 else (-inf, inf)
 
     _, at = edge_of(first, "time", time)
-    words = f"number needed to treat at {at:g}"
+    words = f"number needed to treat at {answered_point(at, time)}"
     return Estimate(words, 1 / less.value if less.value else inf, ends, first.privacy, PEOPLE, -inf, inf)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from types import MappingProxyType
 from typing import Any, ClassVar, Unpack, cast
@@ -16,6 +16,7 @@ from ..arguments import chance
 from ..arrays import FloatArray
 from ..codec import INTEGERS
 from ..data import Outside
+from ..display.numerals import answered_point
 from ..display.scores import draw_precision_recall
 from ..inference import Band, interval, mean_intervals, sampling_generator
 from ..inference.knowledge import KNOWN_AT, is_open, known_values
@@ -291,7 +292,11 @@ class Confusion(TableReading):
     def read(cls, table: ClassTable, threshold: float = 0.5) -> Confusion:
         """From released counts, for nothing."""
         point = table.point_at(threshold)
-        return cls(float(table.thresholds[point]), _four(table.counts.likely, point).reshape(2, 2), table)
+        edge = float(table.thresholds[point])
+        if table.grid.values is None and answered_point(edge, threshold) != answered_point(edge, edge):
+            note = f"rates are those at a threshold of {answered_point(edge, threshold)} of the grid"
+            table = replace(table, privacy=table.privacy.noted(note))
+        return cls(edge, _four(table.counts.likely, point).reshape(2, 2), table)
 
     @property
     def rates(self) -> dict[str, float]:
