@@ -196,14 +196,14 @@ def meaning(privacy: PrivacyStatement) -> str:
 def _strength(privacy: PrivacyStatement, changed: str) -> str:
     if privacy.epsilon is None:
         return (
-            f"The loss is rho {loss_numeral(privacy.rho)} (zero-concentrated): {changed}, the Renyi divergence of order a "
-            f"of what is released is at most a times {loss_numeral(privacy.rho)}, for each a above 1."
+            f"The loss is rho {loss_numeral(privacy.rho)} (zero-concentrated): {changed}, the Renyi divergence of "
+            f"order a of what is released is at most a times {loss_numeral(privacy.rho)}, for each a above 1."
         )
     but = f", but for a chance of at most {loss_numeral(privacy.delta)}" if privacy.delta else ""
     factor = loss_numeral(exp(privacy.epsilon), 3) if privacy.epsilon < 700 else "e to that power"
     return (
-        f"The loss is epsilon {loss_numeral(privacy.epsilon)}: {changed}, no outcome becomes more than {factor} times as "
-        f"likely, or as unlikely{but}."
+        f"The loss is epsilon {loss_numeral(privacy.epsilon)}: {changed}, no outcome becomes more than {factor} times "
+        f"as likely, or as unlikely{but}."
     )
 
 

@@ -21,6 +21,7 @@ from dpcurves.curves.result import Covered, scopes
 from dpcurves.curves.scores import Scores, ScoresByCategory
 from dpcurves.display.canvas import Shade, covering
 from dpcurves.display.numerals import answered_point
+from dpcurves.inference.knowledge import KNOWN_AT
 from dpcurves.inference.moments import Measured, difference
 
 from .counted_numbers import draw_intervals
@@ -129,7 +130,8 @@ class GroupRates(ScoresByCategory):
 
     def values_of(self, number: str) -> FloatArray:
         """A rate or a number of each group, of shape ``(groups,)``."""
-        return np.array([each.value for each in self._measured_at(number, 0.95, population=False)])
+        level = level_of_each(len(self), KNOWN_AT)  # that of the intervals which stand beside them
+        return np.array([each.value for each in self._measured_at(number, level, population=False)])
 
     def intervals_of(self, number: str, level: float, *, population: bool = False) -> FloatArray:
         """Ends of a rate or a number of all groups, which hold for all at once with chance `level`: ``(groups, 2)``.

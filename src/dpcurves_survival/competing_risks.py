@@ -163,7 +163,7 @@ class CompetingRisks(Covered):
         row, (edge, at) = self._beside(other, cause), edge_of(self, "time", time)
         words = f"difference of shares with event {cause} at {answered_point(at, time)}"
         return estimate(
-            words, (self, other), lambda one, two: one.come[..., row, edge] - two.come[..., row, edge],
+            words, (self, other), lambda one: one.come[..., row, edge],
             MORE, READ,
         )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, isfinite, isnan
+from math import inf, isfinite, nan
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, Unpack, runtime_checkable
 
@@ -22,7 +22,7 @@ from dpcurves.data.axis import Category
 from dpcurves.display import numeral
 from dpcurves.display.canvas import covering
 from dpcurves.display.numerals import answered_point
-from dpcurves.inference.knowledge import KNOWN_AT, known_number, may_be_none
+from dpcurves.inference.knowledge import KNOWN_AT, is_open, may_be_none
 from dpcurves.inference.simulation import numbered_generator
 
 from . import inference
@@ -50,6 +50,7 @@ class Estimate:
         scale: Along which axis it is drawn: share, share with an event, difference of shares, time, difference of
             times, ratio, people or cumulative hazard.
         least, most: Between which it lies in any case.
+        parts: Of a difference of two groups, what it is the difference of: it is not known if one of them is not.
     """
 
     words: str
@@ -59,11 +60,17 @@ class Estimate:
     scale: str = SHARE
     least: float = 0.0
     most: float = 1.0
+    parts: tuple[Estimate, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """The estimate; NaN where it is not known: see `dpcurves.inference.knowledge`."""
+        return nan if self._is_unknown else self.point
 
     @cached_property
-    def value(self) -> float:
-        """The estimate; NaN where it is not known: see `dpcurves.inference.knowledge.known_number`."""
-        return known_number(self.point, self.ends(KNOWN_AT, False), self.least, self.most)
+    def _is_unknown(self) -> bool:
+        is_part_unknown = any(each._is_unknown for each in self.parts)
+        return is_part_unknown or bool(is_open(*self.ends(KNOWN_AT, False), self.least, self.most))
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """An interval for the number of these records' exact times; with `population`, for that of the population.
@@ -73,7 +80,7 @@ class Estimate:
         does not depend on the time of the event. Where too few are at risk to tell, it holds all that is possible.
         """
         low, high = self.ends(chance("level", level), population)
-        if isnan(self.value):
+        if self._is_unknown:
             return self.least, self.most
         return (min(low, self.value), max(high, self.value)) if isfinite(self.value) else (low, high)
 
@@ -154,10 +161,11 @@ def estimate(
     *,
     most: float = 1.0,
 ) -> Estimate:
-    """An estimate that rises in the numbers of the first group, and falls in those of the second, if there is one.
+    """An estimate of one group, between 0 and `most`; or the difference of those of two groups."""
 
-    It lies between 0 and `most`, or, of two groups, as far below 0 as above it.
-    """
+    def read_both(*curves: inference.Curves) -> FloatArray:
+        first, *second = (read(each) for each in curves)
+        return np.asarray(first - second[0] if second else first)
 
     def ends(level: float, population: bool) -> tuple[float, float]:
         drawn = [of.drawn(each, place, population=population) for place, each in enumerate(groups)]
@@ -165,11 +173,14 @@ def estimate(
         sides = []
         for side in (1, -1):
             curves = [each.low if sign == side else each.high for each, sign in zip(drawn, (1, -1), strict=False)]
-            sides.append(np.asarray(read(*(_first(each, fewest) for each in curves))))
+            sides.append(np.asarray(read_both(*(_first(each, fewest) for each in curves))))
         return inference.interval_between(sides[0], sides[1], level)
 
-    value = float(read(*map(of.shown, groups)))
-    return Estimate(words, value, ends, groups[0].privacy, scale, -most if len(groups) > 1 else 0.0, most)
+    value = float(read_both(*map(of.shown, groups)))
+    if len(groups) == 1:
+        return Estimate(words, value, ends, groups[0].privacy, scale, 0.0, most)
+    parts = tuple(estimate(words, (each,), read, scale, of, most=most) for each in groups)
+    return Estimate(words, value, ends, groups[0].privacy, scale, -most, most, parts)
 
 
 def ratio_of_hazards(words: str, groups: tuple[Any, Any], of: Of = ONE_CAUSE, row: int = 0) -> Estimate:
@@ -232,9 +243,8 @@ def restricted_mean(curve: Survival, until: float) -> Estimate:
     """
     require_kind("curve", curve, Survival, A_CURVE)
     edge, time = edge_of(curve, "until", until)
-    return estimate(
-        f"restricted mean up to {answered_point(time, until)}", (curve,), lambda one: one.restricted_mean(time, edge), TIME, most=time
-    )  # fmt: skip
+    words = f"restricted mean up to {answered_point(time, until)}"
+    return estimate(words, (curve,), lambda one: one.restricted_mean(time, edge), TIME, most=time)
 
 
 def share_at(curve: Survival, time: float, since: float | None = None) -> Estimate:
@@ -335,8 +345,8 @@ def restricted_mean_difference(first: Survival, second: Survival, until: float) 
     _both(first, second)
     edge, time = edge_of(first, "until", until)
 
-    def read(one: inference.Curves, other: inference.Curves) -> FloatArray:
-        return one.restricted_mean(time, edge) - other.restricted_mean(time, edge)
+    def read(one: inference.Curves) -> FloatArray:
+        return one.restricted_mean(time, edge)
 
     return estimate(f"difference of means up to {answered_point(time, until)}", (first, second), read, LATER, most=time)
 
@@ -364,7 +374,7 @@ def share_difference(first: Survival, second: Survival, time: float) -> Estimate
     _both(first, second)
     edge, at = edge_of(first, "time", time)
     words = f"difference of shares at {answered_point(at, time)}"
-    return estimate(words, (first, second), lambda one, other: one.left[..., edge] - other.left[..., edge], MORE)
+    return estimate(words, (first, second), lambda one: one.left[..., edge], MORE)
 
 
 def number_needed(first: Survival, second: Survival, time: float) -> Estimate:
@@ -399,7 +409,7 @@ def number_needed(first: Survival, second: Survival, time: float) -> Estimate:
 
     _, at = edge_of(first, "time", time)
     words = f"number needed to treat at {answered_point(at, time)}"
-    return Estimate(words, 1 / less.value if less.value else inf, ends, first.privacy, PEOPLE, -inf, inf)
+    return Estimate(words, 1 / less.value if less.value else inf, ends, first.privacy, PEOPLE, -inf, inf, (less,))
 
 
 def hazard_ratio(first: Survival, second: Survival) -> Estimate:
