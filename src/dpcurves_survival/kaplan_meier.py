@@ -432,6 +432,8 @@ class LogRankTest(NamedTuple):
         pvalue: For the population: it accounts for noise and sampling. A multiple of 1 / (draws + 1), as it is
             simulated.
         notes: Cautions about the p-value, from released numbers alone.
+
+    Both numbers are NaN, *not known*, where no cell is known to have records at risk in both groups.
     """
 
     statistic: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, isfinite, nan
+from math import inf, isfinite, isnan, nan
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, Unpack, runtime_checkable
 
@@ -721,7 +721,8 @@ def survival_figure(
     if len(each) == 2 and one.privacy.rows_per_unit == 1:
         found = log_rank_test(*each, rho=weights[0], gamma=weights[1])
         name = "Log-rank" if weights == (0, 0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
-        test = f"{name} test: p {'< 0.001' if found.pvalue < 0.001 else f'= {found.pvalue:.2g}'} (noise included)"
+        chance_of_it = f"p {'< 0.001' if found.pvalue < 0.001 else f'= {found.pvalue:.2g}'} (noise included)"
+        test = f"{name} test: {'not known' if isnan(found.pvalue) else chance_of_it}"
     covers = f"Shaded: {covering(level, one.COVERS, display.POPULATION if population else display.RECORDS)}."
     return draw_figure(
         one.x, groups, one.privacy, label=one.label, upwards="share without an event", test=test, covers=covers,

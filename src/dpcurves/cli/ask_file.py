@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -376,4 +377,6 @@ def is_of_population(curves: ByCategory[Any], sure: Covering) -> bool:
 
 def chance_words(p_value: float) -> str:
     """A p-value, and what it covers."""
+    if isnan(p_value):
+        return "p-value not known"
     return f"p-value {p_value:.2g} for the population, noise included"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
 from . import options as of
@@ -121,16 +122,20 @@ class QuantilesView(ResultView):
     def tables(self, curve: Quantiles) -> list[Shown]:
         import numpy as np
 
-        from ..display.numerals import is_dated, placed, reaching
+        from ..display.numerals import is_dated, numeral, placed, reaching
 
         known = curve.intervals(self.sure.level)
         widths = (known[:, 1] - known[:, 0]).tolist()
-        places = zip(curve.x.tolist(), curve.cells.tolist(), widths, strict=True)
+        values, *cell = list(curve._known_columns().values())[1:]
+        cells = np.stack(cell, axis=1).tolist()
         label = curve.curve.label
         columns: dict[str, Any] = {
             "p": curve.p,
-            "x": [placed(x, low, high, label, width) for x, (low, high), width in places],
-            "cell": [reaching(low, high, label) for low, high in curve.cells.tolist()],
+            "x": [
+                numeral(x) if isnan(x) else placed(x, low, high, label, width)
+                for x, (low, high), width in zip(values.tolist(), cells, widths, strict=True)
+            ],
+            "cell": [reaching(low, high, label) for low, high in cells],
         }
         shown = self.shown(curve, columns)
         if not is_dated(label):
@@ -203,14 +208,17 @@ class HistogramsView(ResultView):
 def _quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:
     """Text of each quartile, with its intervals in brackets: for the records, and for the population if asked for."""
     from ..display import span, standing
+    from ..inference.knowledge import is_open
 
     ends = [curve.quantile_intervals(QUARTILES, level, population=asked).tolist() for asked in whom.values()]
     places = zip(QUARTILES, zip(*ends, strict=True), strict=True)
-    return [
-        f"{standing(float(curve.quantile(p)), *curve.quantile_cell(p).tolist(), known_to=known[0][1] - known[0][0])} "
-        f"({'; '.join(span(*each) for each in known)})"
-        for p, known in places
-    ]
+    texts = list[str]()
+    for p, known in places:
+        width, cell = known[0][1] - known[0][0], curve.quantile_cell(p).tolist()
+        value = standing(float(curve.quantile(p)), *cell, known_to=width)
+        ends = "; ".join(span(*each) for each in known)
+        texts.append("not known" if is_open(*known[0], -inf, inf) else f"{value} ({ends})")
+    return texts
 
 
 def _places(curve: Histogram, at: NDArray[Any]) -> dict[str, ArrayLike]:

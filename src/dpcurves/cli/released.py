@@ -96,8 +96,8 @@ class QuantileQuantileView(ResultView):
             if self.sure.population or not population:
                 first, second = curve.intervals(self.sure.level, population=population)
                 columns = {
-                    "p": curve.p, "first": curve.x, "first, from and to": first,
-                    "second": curve.y, "second, from and to": second,
+                    "p": curve.p, "first": curve._where_known("first", curve.x), "first, from and to": first,
+                    "second": curve._where_known("second", curve.y), "second, from and to": second,
                 }  # fmt: skip
                 found.append(Shown(covering(self.sure.level, curve._covers(), who), columns))
         return [found[0]._replace(headline=found[0].headline + self.left_out(curve.privacy)), *found[1:]]

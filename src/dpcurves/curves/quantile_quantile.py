@@ -156,8 +156,9 @@ class QuantileQuantile(Joined):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         both = self.first.privacy, self.second.privacy
+        x, y = self._where_known("first", self.x), self._where_known("second", self.y)
         return display.draw_quantile_quantile(
-            self._where_known("first", self.x), self._where_known("second", self.y), both, labels=self._labels, edges=(self.first.x, self.second.x), shades=shades, ax=how["ax"],
+            x, y, both, labels=self._labels, edges=(self.first.x, self.second.x), shades=shades, ax=how["ax"],
             name=how["name"],
         )  # fmt: skip
 

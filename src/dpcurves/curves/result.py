@@ -720,6 +720,10 @@ class Released(Result, ABC):
         named = (each.partition("=") for each in self.COLUMNS)
         return {name: getattr(self, attribute or name) for name, _, attribute in named}
 
+    def _known_columns(self) -> dict[str, Any]:
+        """The columns, NaN where a number is not known."""
+        return dict(self._columns())
+
     def _arrays(self) -> Mapping[str, object]:
         return {name: getattr(self, name) for name in self.ARRAYS} or self._columns()
 
@@ -893,7 +897,6 @@ class Covered(Remembering, Released):
         return dict(zip(self.ENDS, self._ends(level, population=population), strict=False))
 
     def _known_columns(self) -> dict[str, Any]:
-        """The columns, NaN where a number is not known."""
         return self._all_where_known(self._columns())
 
     def _all_where_known(self, columns: Mapping[str, Any]) -> dict[str, Any]:
