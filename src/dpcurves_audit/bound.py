@@ -136,7 +136,9 @@ class Claim:
     def __str__(self) -> str:
         if self.rho is not None:
             return f"rho {loss_numeral(self.rho)}"
-        return f"epsilon {loss_numeral(self.epsilon)}" + (f" at delta {loss_numeral(self.delta)}" if self.delta else "")
+        return f"epsilon {loss_numeral(self.epsilon or 0)}" + (
+            f" at delta {loss_numeral(self.delta)}" if self.delta else ""
+        )
 
     @property
     def amount(self) -> float:

@@ -216,8 +216,9 @@ def _quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:
     for p, known in places:
         width, cell = known[0][1] - known[0][0], curve.quantile_cell(p).tolist()
         value = standing(float(curve.quantile(p)), *cell, known_to=width)
-        ends = "; ".join(span(*each) for each in known)
-        texts.append("not known" if is_open(*known[0], -inf, inf) else f"{value} ({ends})")
+        lower, upper = known[0]
+        told = "; ".join(span(*each) for each in known)
+        texts.append("not known" if is_open(lower, upper, -inf, inf) else f"{value} ({told})")
     return texts
 
 

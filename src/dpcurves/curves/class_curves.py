@@ -321,7 +321,8 @@ class Confusion(TableReading):
         interval is taken along.
         """
         found = self._ends_at(level, population=population, generator=generator)
-        found[is_open(*self._ends_at(KNOWN_AT).T, 0.0, 1.0)] = 0.0, 1.0
+        lower, upper = self._ends_at(KNOWN_AT).T
+        found[is_open(lower, upper, 0.0, 1.0)] = 0.0, 1.0
         return found
 
     def _ends_at(

@@ -166,7 +166,7 @@ class _Table(NamedTuple):
             return EVERYTHING
         label = key[self.columns.index(below)]
         if self.grid is not None and column == self.columns[-1]:
-            return _names_of_cells(self.grid)[label]
+            return str(_names_of_cells(self.grid)[label])
         return str(label) if below == column else tree.ancestor(below, column, label)
 
     def texts(self, columns: Sequence[str], tree: Tree) -> list[tuple[str, ...]]:

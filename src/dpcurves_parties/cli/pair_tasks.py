@@ -178,9 +178,8 @@ def _attended(attendance: Attendance, values: Sequence[int], patience: int) -> A
 def _say(task: PairTask, attendance: Attendance, reached: Attended) -> None:
     from dpcurves.privacy import loss_numeral
 
-    whole_loss = task.loss.epsilon or 0
-    spent = attendance.device.spent(whole_loss / task.pairing.each) if whole_loss else 0
-    said = f"spent so far: epsilon {loss_numeral(spent)} of {loss_numeral(whole_loss)}"
+    spent = attendance.device.spent(task.loss.epsilon / task.pairing.each) if task.loss.epsilon else 0
+    said = f"spent so far: epsilon {loss_numeral(spent)} of {loss_numeral(task.loss.epsilon or 0)}"
     if not reached.drawn:
         say(terminal(), "entered; pairs are not drawn yet: call it again once the task is closed", said)
         return
