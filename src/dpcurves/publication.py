@@ -19,6 +19,7 @@ from . import display
 from .arguments import Refused, require_kind
 from .conversation import ELSEWHERE, OPEN, PrivacyStatement
 from .curves.result import Released, curve_from_json
+from .privacy import loss_numeral
 from .privacy.adjacency import records_in_words
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
@@ -211,14 +212,14 @@ def meaning(privacy: PrivacyStatement) -> str:
 def _strength(privacy: PrivacyStatement, changed: str) -> str:
     if privacy.epsilon is None:
         return (
-            f"The loss is rho {privacy.rho:g} (zero-concentrated): {changed}, the Renyi divergence of order a of what "
-            f"is released is at most a times {privacy.rho:g}, for each a above 1."
+            f"The loss is rho {loss_numeral(privacy.rho)} (zero-concentrated): {changed}, the Renyi divergence of "
+            f"order a of what is released is at most a times {loss_numeral(privacy.rho)}, for each a above 1."
         )
-    but = f", but for a chance of at most {privacy.delta:g}" if privacy.delta else ""
-    factor = f"{exp(privacy.epsilon):.3g}" if privacy.epsilon < 700 else "e to that power"
+    but = f", but for a chance of at most {loss_numeral(privacy.delta)}" if privacy.delta else ""
+    factor = loss_numeral(exp(privacy.epsilon), 3) if privacy.epsilon < 700 else "e to that power"
     return (
-        f"The loss is epsilon {privacy.epsilon:g}: {changed}, no outcome becomes more than {factor} times as likely, "
-        f"or as unlikely{but}."
+        f"The loss is epsilon {loss_numeral(privacy.epsilon)}: {changed}, no outcome becomes more than {factor} times "
+        f"as likely, or as unlikely{but}."
     )
 
 
@@ -232,10 +233,10 @@ def _together(results: Sequence[Released]) -> str:
         return "Their losses are not added up here: they are of different kinds, or of different neighbours."
     (*_, concentrated) = next(iter(kinds))
     parts = [Fraction(str(each.rho if each.epsilon is None else each.epsilon)) for each in losses]
-    amount = f"{'rho' if concentrated else 'epsilon'} {float(sum(parts)):.12g}"
+    amount = f"{'rho' if concentrated else 'epsilon'} {loss_numeral(sum(parts, start=Fraction(0)), 12)}"
     delta = sum((Fraction(str(each.delta)) for each in losses), start=Fraction(0))
     return (
-        f"Together they lose at most {amount}{f', delta {float(delta):g}' if delta else ''} (basic composition; "
+        f"Together they lose at most {amount}{f', delta {loss_numeral(delta)}' if delta else ''} (basic composition; "
         "results that were read from the same releases are counted once). Other releases of the same records add to "
         "it: the ledger of the holder of these records says how much."
     )

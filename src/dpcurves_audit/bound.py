@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.arguments import Exact, Refused, exact, number
+from dpcurves.privacy import loss_numeral
 
 ONE_IN_TEN = 1.2815515655446004
 """Standard errors above which a normal number is once in ten times."""
@@ -134,8 +135,10 @@ class Claim:
 
     def __str__(self) -> str:
         if self.rho is not None:
-            return f"rho {self.rho:g}"
-        return f"epsilon {self.epsilon:g}" + (f" at delta {self.delta:g}" if self.delta else "")
+            return f"rho {loss_numeral(self.rho)}"
+        return f"epsilon {loss_numeral(self.epsilon or 0)}" + (
+            f" at delta {loss_numeral(self.delta)}" if self.delta else ""
+        )
 
     @property
     def amount(self) -> float:

@@ -10,6 +10,8 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpcurves.privacy import loss_numeral
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -150,7 +152,9 @@ class Report:
     @property
     def claim(self) -> str:
         """The claim in words."""
-        return f"{self.word} {self.claimed:g}" + (f" at delta {self.delta:g}" if self.delta else "")
+        return f"{self.word} {loss_numeral(self.claimed)}" + (
+            f" at delta {loss_numeral(self.delta)}" if self.delta else ""
+        )
 
     @property
     def could_see(self) -> str:

@@ -158,7 +158,7 @@ class NumbersView(ResultView):
     def tables(self, curve: Any) -> list[Shown]:
         """A row for each number."""
         if not hasattr(curve, "label_columns"):
-            return [self.shown(curve, curve._columns(), what=curve._covers(), most=max(len(curve.names), 2))]
+            return [self.shown(curve, curve._known_columns(), what=curve._covers(), most=max(len(curve.names), 2))]
         found = [(curve.named(name), *self.tables(each)) for name, each in curve.items()]
         return [shown._replace(headline=f"{name}: {shown.headline}") for name, shown in found]
 

@@ -18,12 +18,13 @@ from dpcurves.arrays import FloatArray
 from dpcurves.conversation import ALL, Evidence, Needs, PrivacyStatement, Release, needed
 from dpcurves.curves.by_category import parted, rows_of
 from dpcurves.curves.pair_mean import CellsRead, SimulatedCounts, ends_about
-from dpcurves.curves.question import statement_of
+from dpcurves.curves.question import require_independent, statement_of
 from dpcurves.curves.result import EACH, Covered, Drawing
 from dpcurves.display import numeral
 from dpcurves.display.canvas import GREY, Shaded, canvas, explain
 from dpcurves.display.numerals import lettering, unlike
 from dpcurves.display.scores import draw_numbers
+from dpcurves.inference.knowledge import KNOWN_AT, is_open, known_number
 from dpcurves.inference.simulation import draws_for, numbered_generator
 from dpcurves.summaries.two_classes import LEAST_MASS
 
@@ -72,7 +73,7 @@ class Statistic(NamedTuple):
     """A number, as a function of the counts of all tables.
 
     Attributes:
-        of: From tables (..., *shape), to numbers (...); NaN where counts are too few.
+        of: From tables (..., *shape), to numbers (...); NaN where counts are too few to divide by.
         least, most: Between which it lies in any case.
         aim: What it is for a model that is right, or where there is no difference; None: nothing is.
     """
@@ -126,14 +127,30 @@ class CountedNumbers(Covered):
         return np.array(list(self._read))
 
     def value(self, name: str) -> float:
-        """The number of this name; NaN where too few records were counted to know it.
+        """The number of this name; NaN where it is not known: see `dpcurves.inference.knowledge.known_number`.
 
         Raises:
             ValueError: there is no such number.
         """
-        found = self._one(name)
-        told = float(found.of(self._unbiased))
-        return min(max(told, found.least), found.most) if np.isfinite(told) else float("nan")
+        one = self._one(name)
+        return known_number(self._point(one), self._ends_that_decide_on(name), one.least, one.most)
+
+    def _point(self, one: Statistic) -> float:
+        """The number, known or not; NaN where counts are too few to divide by."""
+        value = float(one.of(self._unbiased))
+        return min(max(value, one.least), one.most) if np.isfinite(value) else float("nan")
+
+    def _ends_that_decide_on(self, name: str) -> tuple[float, float]:
+        """The interval for these records; open, too, where noise may have made all that the number divides by."""
+        one = self._one(name)
+
+        def decide() -> tuple[float, float]:
+            without = np.isnan(one.of([each.counts + each.noise for each in self._tables])).mean()
+            if without > (1 - KNOWN_AT) / 2:
+                return one.least, one.most
+            return self._ends_of(name, KNOWN_AT, population=False)
+
+        return self._once((name, KNOWN_AT), None, decide)
 
     def interval(self, name: str, level: float, *, population: bool = False) -> tuple[float, float]:
         """An interval that contains the number with probability about `level`.
@@ -141,27 +158,33 @@ class CountedNumbers(Covered):
         It is for these records, rounded to their cells; with `population`, for the population that they were drawn
         from, which needs independent units of one record each. Noise and sampling are simulated. How records lie in
         several tables together was not counted: sampling errors of several tables are taken to add up at their worst.
-        Where some simulated counts are too few to know the number, the interval of a bounded number is all that is
-        possible. Of an unbounded one they count as errors beyond both ends: where they are more than an end may miss,
-        it is infinite.
+        Where simulated counts are too few to divide by, they count as errors beyond both ends: where these are more
+        than an end may miss, it is the least or the most that the number can be. Of a number that is not known the
+        interval is all that is possible.
 
         Raises:
             ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, units have
                 several records.
         """
         level, one = chance("level", level), self._one(name)
+        require_independent(self.privacy, population)
+        if is_open(*self._ends_that_decide_on(name), one.least, one.most):
+            return one.least, one.most
+        return self._ends_of(name, level, population=population)
+
+    def _ends_of(self, name: str, level: float, *, population: bool) -> tuple[float, float]:
+        one = self._one(name)
         moved = self._once((name, population), None, lambda: self._moved(one, population=population))
         found, both = float(one.of(self._unbiased)), population or self.BOTH_WAYS
-        known, is_bounded = bool(np.isfinite(moved).all()), bool(np.isfinite((one.least, one.most)).all())
-        if not np.isfinite(found) or (is_bounded and not known):
+        if not np.isfinite(found):
             return one.least, one.most
-        if known:
+        if np.isfinite(moved).all():
             low, high = ends_about(found, moved, level, both)
         else:
             beyond = [np.where(np.isfinite(moved), moved, end) for end in (-np.inf, np.inf)]
             ends = [ends_about(found, each, level, both) for each in beyond]
             low, high = min(each[0] for each in ends), max(each[1] for each in ends)
-        value = self.value(name)
+        value = self._point(one)
         return max(min(low, value), one.least), min(max(high, value), one.most)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
@@ -267,6 +290,11 @@ def ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
     """A quotient of counts; NaN where there are none to speak of."""
     one, other = np.broadcast_arrays(np.asarray(part, float), np.asarray(whole, float))
     return np.asarray(np.divide(one, other, out=np.full(one.shape, np.nan), where=other >= LEAST_MASS))
+
+
+def where_any(values: FloatArray, counted: FloatArray) -> FloatArray:
+    """Values of counts; NaN where so few records were counted of those that they are of."""
+    return np.asarray(np.where(np.asarray(counted) >= LEAST_MASS, values, np.nan))
 
 
 def area(negative: FloatArray, positive: FloatArray) -> FloatArray:

@@ -132,7 +132,9 @@ class QuantileForecastsQuestion:
                 found[words] = Statistic(partial(_within, low=low[0], high=high[0], under=under))
         for place, share in at:
             loss = np.maximum(share * middles, (share - 1) * middles)
-            found[f"pinball at {share:g}"] = Statistic(partial(_mean, at=place, of=loss), 0.0, float(loss.max()))
+            found[f"pinball at {share:g}"] = Statistic(
+                partial(_mean, at=place, of=loss), float(loss.min()), float(loss.max())
+            )
         return found
 
     def steps(self, setting: Setting) -> Needs[QuantileForecasts]:

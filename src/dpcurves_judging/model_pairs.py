@@ -25,7 +25,7 @@ from dpcurves.data.grid import middles_of, require_clamped
 from dpcurves.inference.moments import Measured
 from dpcurves.summaries.two_classes import average_precision, brier_score
 
-from .counted_numbers import CountedNumbers, Statistic, Tables, area, ratio, require_few, slots_of
+from .counted_numbers import CountedNumbers, Statistic, Tables, area, ratio, require_few, slots_of, where_any
 
 UNIT = Grid(0, 1, cells=100)
 LEAST_CELLS, MOST_CELLS = 4, 128
@@ -183,6 +183,7 @@ class ModelPairQuestion:
         privacy = statement_of([release for each in counted for release in each.releases], self.model)
         if any(each.cells < grid.cells for each, grid in zip(asked._joined(), (self.grid, self.other), strict=True)):
             privacy = privacy.noted(f"scores are rounded to {asked.cells} cells, and intervals are of such scores")
+        privacy = privacy.noted(*_notes_on_thresholds(asked))
         rows: Any = [each.counts for each in counted]
         if self.by is not None:
             sizes = (prod(shape[:-1]) for shape in slots_of(asked))
@@ -195,6 +196,24 @@ class ModelPairQuestion:
 
     def __str__(self) -> str:
         return f"models {self.first} and {self.second} for {self.label}{by_words(self.by)}"
+
+
+def _notes_on_thresholds(question: ModelPairQuestion) -> tuple[str, ...]:
+    """A note on each threshold of net benefit at which no cell begins: the next one decides who is acted on."""
+    notes = list[str]()
+    for side, grid in zip(("first", "second"), question._joined(), strict=True):
+        begins = grid.edges[:-1]
+        if grid.values is not None or len(begins) == 0:
+            continue
+        for threshold in question.at:
+            start = int(np.searchsorted(begins, threshold - 1e-12))
+            begin = float(begins[start]) if start < len(begins) else float(grid.edges[-1])
+            if abs(begin - threshold) > 1e-9:
+                notes.append(
+                    f"net benefit at {threshold:g}: of the {side} model scores from {begin:.10g} on are acted on, "
+                    "where the next cell begins"
+                )
+    return tuple(notes)
 
 
 def forecast_way(question: ModelPairQuestion, setting: Setting) -> ModelPairQuestion:
@@ -239,10 +258,12 @@ def _readings(grids: tuple[Grid, Grid], at: tuple[float, ...]) -> dict[str, Call
     firsts = [first if grid.values is None else grid.values for first, grid in zip(firsts, grids, strict=True)]
     found: dict[str, Callable[[FloatArray, int], FloatArray]] = {
         "auc": lambda cells, side: area(cells[..., 0, :], cells[..., 1, :]),
-        "average precision": lambda cells, side: average_precision(cells),
+        "average precision": lambda cells, side: where_any(average_precision(cells), cells[..., 1, :].sum(axis=-1)),
     }
     if all(grid.ends[0] >= 0 and grid.ends[1] <= 1 for grid in grids):
-        found["brier score"] = lambda cells, side: brier_score(cells, middles[side])
+        found["brier score"] = lambda cells, side: where_any(
+            brier_score(cells, middles[side]), cells.sum(axis=(-2, -1))
+        )
         for threshold in at:
             found[f"net benefit at {threshold:g}"] = partial(_benefit, threshold=threshold, firsts=firsts)
     return found

@@ -20,13 +20,16 @@ from dpcurves.curves.question import Key, named, require_independent
 from dpcurves.curves.result import Covered, scopes
 from dpcurves.curves.scores import Scores, ScoresByCategory
 from dpcurves.display.canvas import Shade, covering
-from dpcurves.display.numerals import unlike
+from dpcurves.display.numerals import answered_point, unlike
+from dpcurves.inference.knowledge import KNOWN_AT
 from dpcurves.inference.moments import Measured, difference
 
 from .counted_numbers import LONGEST, draw_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from dpcurves.conversation import PrivacyStatement
 
 
 REACH, STEPS, HALVINGS = 8.0, 1601, 40
@@ -104,7 +107,17 @@ class GroupRates(ScoresByCategory):
 
     def __init__(self, columns: str | Sequence[str], curves: Mapping[Key, Scores], threshold: float = 0.5) -> None:
         super().__init__(columns, curves)
+        self.asked_threshold = threshold
         self.threshold = next(iter(curves.values())).confusion(threshold).threshold if curves else threshold
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy statement that all groups share; a note says where the threshold was moved to."""
+        at = answered_point(self.threshold, self.asked_threshold)
+        moved = (
+            at != answered_point(self.threshold, self.threshold) and self[next(iter(self))].table.grid.values is None
+        )
+        return super().privacy.noted(*([f"rates are those at a threshold of {at} of the grid"] if moved else []))
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -117,7 +130,8 @@ class GroupRates(ScoresByCategory):
 
     def values_of(self, number: str) -> FloatArray:
         """A rate or a number of each group, of shape ``(groups,)``."""
-        return np.array([each.value for each in self._measured_at(number, 0.95, population=False)])
+        level = level_of_each(len(self), KNOWN_AT)  # that of the intervals which stand beside them
+        return np.array([each.value for each in self._measured_at(number, level, population=False)])
 
     def intervals_of(self, number: str, level: float, *, population: bool = False) -> FloatArray:
         """Ends of a rate or a number of all groups, which hold for all at once with chance `level`: ``(groups, 2)``.
@@ -238,7 +252,7 @@ class GroupRates(ScoresByCategory):
         return [(place, one) for place, one in enumerate(found) if np.isfinite(one.value)]
 
     def _question(self) -> Mapping[str, object]:
-        return {**super()._question(), "threshold": self.threshold}
+        return {**super()._question(), "threshold": self.asked_threshold}
 
     @classmethod
     def _read(cls, opened: display.Opened, kind: type[Any] | None) -> Self:

@@ -29,6 +29,7 @@ from .counted_numbers import (
     ratio,
     require_few,
     tables_in_turn,
+    where_any,
 )
 
 TWENTIETHS, TENTHS = Grid(0, 1, cells=20), Grid(0, 1, cells=10)
@@ -301,4 +302,5 @@ def _volume(table: FloatArray) -> FloatArray:
     above = high[..., ::-1].cumsum(axis=-1)[..., ::-1] - high
     ordered = ONE * below * above + TWO * (low * above + below * high) + THREE * low * high
     whole = [each.sum(axis=-1) for each in (low, middle, high)]
-    return ratio(ratio((middle * ordered).sum(axis=-1), whole[1]), whole[0] * whole[2])
+    volume = ratio(ratio((middle * ordered).sum(axis=-1), whole[1]), whole[0] * whole[2])
+    return where_any(volume, np.minimum(whole[0], whole[2]))  # two counts below zero have a product above it

@@ -23,7 +23,7 @@ from dpcurves.display.canvas import Shade, covering
 from dpcurves.display.groups import draw_curves
 from dpcurves.inference.bands import simultaneous_errors
 
-from .counted_numbers import CountedNumbers, Statistic, one_table, ratio, require_few
+from .counted_numbers import CountedNumbers, Statistic, one_table, ratio, require_few, where_any
 
 CELLS = Grid(-1, 1, cells=40)
 
@@ -53,13 +53,20 @@ class Uplift(CountedNumbers):
 
     @property
     def uplift(self) -> FloatArray:
-        """The uplift curve: how many more good outcomes treating these records would bring, of the same shape."""
-        return _uplift(_above(self._likely[0]))
+        """The uplift curve: how many more good outcomes treating these records would bring, of the same shape.
+
+        NaN where nothing is known of an arm.
+        """
+        return self._curve("uplift")
 
     @property
     def qini(self) -> FloatArray:
         """The Qini curve: more good outcomes among the treated than as many untreated ones would have."""
-        return _qini(_above(self._likely[0]))
+        return self._curve("qini")
+
+    def _curve(self, name: str) -> FloatArray:
+        heights = CURVES[name](_above(self._likely[0]))
+        return np.full_like(heights, np.nan) if np.isnan(self.value("effect of treatment")) else heights
 
     def band(self, level: float, *, curve: str = "uplift", population: bool = False) -> tuple[FloatArray, FloatArray]:
         """A band that holds the whole curve with chance about `level`: at each edge of the scores, all at once.
@@ -88,6 +95,8 @@ class Uplift(CountedNumbers):
         off = read(_above(self._tables[0].drawn(population))) - read(_above(likely))
         error, found, told = simultaneous_errors([off], level), read(_above(self._unbiased[0])), read(_above(likely))
         most = float(likely.sum())  # nobody gains more than one good outcome
+        if np.isnan(self.value("effect of treatment")):
+            return np.full_like(told, -most), np.full_like(told, most)
         return np.minimum(np.maximum(found - error, -most), told), np.maximum(np.minimum(found + error, most), told)
 
     def plot_curves(self, ax: Any = None, *, level: float | None = 0.95) -> Any:
@@ -228,7 +237,7 @@ def _area(table: FloatArray, *, qini: bool) -> FloatArray:
         heights = curve(above)
         under = ((heights[..., 1:] + heights[..., :-1]) / 2 * np.diff(records, axis=-1)).sum(axis=-1)
         found.append(under - records[..., -1] * heights[..., -1] / 2)
-    return ratio(*found)
+    return where_any(ratio(*found), table.sum(axis=(-2, -1)).min(axis=-1))  # both arms need records
 
 
 def _best_qini(totals: FloatArray) -> FloatArray:

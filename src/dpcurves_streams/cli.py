@@ -254,6 +254,8 @@ MANY_STEPS = 1024
 SHOWN_LIVE, BAR_AFTER = 20, 2.0
 """States that --live shows, and seconds after which steps that are written show how far they are."""
 ENDS = ("low", "high")
+HIDDEN_ENDS = (*ENDS, "unbiased")
+"""Endings of fields that the live table shows within the cell of their number, or not at all."""
 Group = TypeVar("Group", TupleOptions, Asked, Steps)
 
 
@@ -407,7 +409,7 @@ def _table(reading: StepReading, error: float) -> Any:
     lines = [line for line in reading.lines() if not {"drift", "uncounted"} & line.keys()]
     stated = {name: lines[0][name] for name in ("level", "covers") if name in lines[0]}
     hidden = ("stream", "step", "start", *stated)
-    bounds = {end if name in ("count", "total") else f"{name}:{end}" for name in lines[0] for end in (*ENDS, "unbiased")}
+    bounds = {end if name in ("count", "total") else f"{name}:{end}" for name in lines[0] for end in HIDDEN_ENDS}
     names = [name for name in lines[0] if name not in hidden and name not in bounds]
     table = Table()
     for head in letter_apart(names):

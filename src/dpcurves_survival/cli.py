@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from dpcurves.cli import options as of
@@ -54,7 +55,7 @@ class SurvivalView(ResultView):
     def tables(self, curve: Survival) -> list[Shown]:
         fewest, most = curve.at_risk_intervals(self.sure.level).T
         risk = {"at risk": curve.at_risk, "at least": fewest, "at most": most}
-        columns = {"time": curve.x, "survive to its start": curve.y}
+        columns = {"time": curve.x, "survive to its start": curve._where_known("y", curve.y)}
         head = f"{_median(curve, self.sure.level)}\n"
         return [self.shown(curve, columns, curve._ends, "band", head=head, after=risk)]
 
@@ -99,7 +100,8 @@ def survival_compared(curves: ByCategory[Survival], sure: Covering, weights: tup
         found = log_rank_test(*([*each.values()] for each in within), rho=weights[0], gamma=weights[1])
     name = "log-rank" if weights == (0.0, 0.0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
     both = " and ".join(f"{group} {each}" for each in groups) + (f", strata of {', '.join(strata)}" if strata else "")
-    words = f"{name}, {both}: chi-squared {found.statistic:.3g}, {chance_words(found.pvalue)}"
+    statistic = "not known" if isnan(found.statistic) else f"{found.statistic:.3g}"
+    words = f"{name}, {both}: chi-squared {statistic}, {chance_words(found.pvalue)}"
     return "".join(f"{line}\n" for line in (words, *found.notes))
 
 

@@ -21,7 +21,9 @@ from dpcurves.curves.result import Covered, Drawing, notes_on_dependence
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.data.axis import Category
 from dpcurves.display import numeral
+from dpcurves.display.numerals import answered_point
 from dpcurves.inference import public_generator
+from dpcurves.inference.knowledge import KNOWN_AT, known_curve
 from dpcurves.inference.simulation import draws_for, noise_of
 from dpcurves.summaries.two_classes import non_decreasing
 
@@ -133,7 +135,7 @@ class CompetingRisks(Covered):
             ValueError: there is no such cause, or `time` lies beyond the grid.
         """
         row, (edge, at) = self._row(cause), edge_of(self, "time", time)
-        words = f"share with event {cause} at {at:g}"
+        words = f"share with event {cause} at {answered_point(at, time)}"
         return estimate(words, (self,), lambda one: one.come[..., row, edge], CAME, READ)
 
     def time_lost(self, cause: Category, until: float) -> Estimate:
@@ -143,7 +145,14 @@ class CompetingRisks(Covered):
             ValueError: there is no such cause, or `until` lies beyond the grid.
         """
         row, (edge, time) = self._row(cause), edge_of(self, "until", until)
-        middle = estimate(f"time lost to {cause} up to {time:g}", (self,), _lost(row, edge, time), TIME, READ)
+        middle = estimate(
+            f"time lost to {cause} up to {answered_point(time, until)}",
+            (self,),
+            _lost(row, edge, time),
+            TIME,
+            READ,
+            most=time,
+        )
         return middle
 
     def incidence_difference(self, other: CompetingRisks, cause: Category, time: float) -> Estimate:
@@ -153,9 +162,9 @@ class CompetingRisks(Covered):
             ValueError: there is no such cause, `time` lies beyond the grid, or grids or causes differ.
         """
         row, (edge, at) = self._beside(other, cause), edge_of(self, "time", time)
-        words = f"difference of shares with event {cause} at {at:g}"
+        words = f"difference of shares with event {cause} at {answered_point(at, time)}"
         return estimate(
-            words, (self, other), lambda one, two: one.come[..., row, edge] - two.come[..., row, edge],
+            words, (self, other), lambda one: one.come[..., row, edge],
             MORE, READ,
         )  # fmt: skip
 
@@ -203,17 +212,23 @@ class CompetingRisks(Covered):
     def _curves(self) -> Curves:
         return self._told.curves(self._known, self._cells.mean(axis=1))
 
+    @cached_property
+    def _shown(self) -> Mapping[str, FloatArray]:
+        """Incidences and hazards, each NaN for a cause of which nothing is known: (causes, cells + 1)."""
+        lower, upper = self.intervals(KNOWN_AT).T.reshape(2, *self.incidence.shape)
+        incidence = [known_curve(*each) for each in zip(self.incidence, zip(lower, upper, strict=True), strict=True)]
+        return {"incidence": np.array(incidence), "hazard": np.where(np.isnan(incidence), np.nan, self.hazard)}
+
     def _columns(self) -> dict[str, Any]:
-        edges = len(self.x)
+        edges, (incidence, hazard) = len(self.x), self._shown.values()
         return {
             "cause": [str(cause) for cause in self.causes for _ in range(edges)],
-            "x": np.tile(self.x, len(self.causes)), "incidence": self.incidence.ravel(), "hazard": self.hazard.ravel(),
+            "x": np.tile(self.x, len(self.causes)), "incidence": incidence.ravel(), "hazard": hazard.ravel(),
             "at_risk": np.tile(self.at_risk, len(self.causes)),
         }  # fmt: skip
 
     def _arrays(self) -> Mapping[str, object]:
-        named = {"incidence": self.incidence, "hazard": self.hazard}
-        rows = {name: dict(zip(map(str, self.causes), found, strict=True)) for name, found in named.items()}
+        rows = {name: dict(zip(map(str, self.causes), found, strict=True)) for name, found in self._shown.items()}
         return {**super()._arrays(), **rows}
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
@@ -222,7 +237,7 @@ class CompetingRisks(Covered):
             own = [shade.at(slice(row * size, (row + 1) * size)) for shade in shades]
             words: Any = {"label": self.label, "upwards": "share with an event", "share": True}
             told: Drawing = {"privacy": how["privacy"], "ax": ax, "name": f"{before}{cause}"}
-            ax = draw_steps(self.x, self.incidence[row], shades=own, **words, **told)
+            ax = draw_steps(self.x, self._shown["incidence"][row], shades=own, **words, **told)
         return ax
 
     def _question(self) -> Mapping[str, object]:
@@ -237,7 +252,7 @@ class CompetingRisks(Covered):
         return cls.read(turns, causes, grid, question["label"], opened.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
-        last = zip(self.causes, self.incidence[:, -1], strict=True)
+        last = zip(self.causes, self._shown["incidence"][:, -1], strict=True)
         return [(f"share with event {cause} before {self.x[-1]:g}", numeral(float(share))) for cause, share in last]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, inf
+from math import exp, inf, nan
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -313,7 +313,7 @@ def log_rank(
         found, null = (Excess(*map(np.add, *both)) for both in ((found, own), (null, alike)))
         noise += float(scattered.events.var())
     if null.events.ndim == 0:
-        return TwoSampleTest(0.0, 1.0)
+        return TwoSampleTest(nan, nan)  # nobody is known to be at risk in both groups
     reached, shown = (each.events**2 / np.maximum(each.variance + noise, LEAST_VARIANCE) for each in (found, null))
     return TwoSampleTest(float(reached), chance_of_as_much(float(reached), shown))
 

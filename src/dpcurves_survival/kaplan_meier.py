@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
@@ -148,6 +149,8 @@ class Survival(Covered):
     IN_SHORT = "{label}, median {median_in_words}"
     COLUMNS = ("x", "y", "cumulative_hazard", "at_risk")
     COVERS = "band"
+    RANGES = MappingProxyType({"y": (0.0, 1.0), "cumulative_hazard": (0.0, 1.0)})  # the hazard as far as the share is
+    IS_CURVE = True
     WEIGHTED: ClassVar[bool] = False
     ADDS = True
 
@@ -313,17 +316,17 @@ class Survival(Covered):
         The band is for these records, or, with `population`, for the population; numbers at risk are always of these
         records.
         """
-        if level is None:
-            return super().to_frame()
+        return super().to_frame(level=level, population=population)
+
+    def _named_ends(self, level: float, *, population: bool) -> dict[str, Any]:
         ends = dict(zip(("at_risk_lower", "at_risk_upper"), self.at_risk_intervals(level).T, strict=True))
-        band = dict(zip(self.ENDS, self.band(level, population=population), strict=True))
-        return display.to_frame({**self._columns(), **band, **ends})
+        return super()._named_ends(level, population=population) | ends
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shades else None
         risk = AtRiskRow(self.x, self.at_risk[1:], error)
         told: Any = {"label": self.label, "at_risk": risk, "weighted": self.WEIGHTED}
-        return draw_survival(self.x, self.y, shades=shades, **told, **how)
+        return draw_survival(self.x, self._where_known("y", self.y), shades=shades, **told, **how)
 
     def _question(self) -> dict[str, object]:
         return {"label": self.label, **declared_values(self.grid)}
@@ -430,6 +433,8 @@ class LogRankTest(NamedTuple):
         pvalue: For the population: it accounts for noise and sampling. A multiple of 1 / (draws + 1), as it is
             simulated.
         notes: Cautions about the p-value, from released numbers alone.
+
+    Both numbers are NaN, *not known*, where no cell is known to have records at risk in both groups.
     """
 
     statistic: float

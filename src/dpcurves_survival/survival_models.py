@@ -132,6 +132,8 @@ class SurvivalModel(Covered):
     COVERS = EACH
     IN_SHORT = "AUC {auc.value:.3f} at {horizon:g}"
     COLUMNS = ("lower", "predicted", "observed", "records")
+    ENDS = "observed_lower", "observed_upper"  # a group has a lower end of its own
+    RANGES = MappingProxyType({"observed": (0.0, 1.0)})
     FORMS = MappingProxyType(dict.fromkeys(("auc", "brier"), display.NUMBER))
     SIZE = display.SQUARE
 
@@ -218,7 +220,7 @@ class SurvivalModel(Covered):
                 found.append((low - more, high + more))
             return max(min(low for low, _ in found), 0.0), min(max(high for _, high in found), 1.0)
 
-        value = float(np.clip(np.nan_to_num(read(self._weighted(self._counts.counts)), nan=0.5), 0.0, 1.0))
+        value = float(np.clip(read(self._weighted(self._counts.counts)), 0.0, 1.0))
         return Estimate(words, value, ends, self.privacy, SHARE)
 
     def _weighted(self, counts: FloatArray, *, early: bool = False) -> AtHorizon:
@@ -264,7 +266,8 @@ class SurvivalModel(Covered):
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         seen = np.isfinite(self.predicted)
         told = [shade.at(seen) for shade in shades]
-        ax = display.draw_calibration(self.predicted[seen], self.observed[seen], self.records[seen], shades=told, **how)
+        observed = self._where_known("observed", self.observed)[seen]
+        ax = display.draw_calibration(self.predicted[seen], observed, self.records[seen], shades=told, **how)
         ax.set(xlabel=f"predicted chance of an event before {self.horizon:g}", ylabel="share with an event, weighted")
         return ax
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from functools import cached_property
+from math import inf, isfinite, isnan, nan
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, Unpack, runtime_checkable
 
 import numpy as np
@@ -19,6 +21,8 @@ from dpcurves.curves.result import EACH, Covered, Drawing, Joined
 from dpcurves.data.axis import Category
 from dpcurves.display import numeral
 from dpcurves.display.canvas import covering
+from dpcurves.display.numerals import answered_point
+from dpcurves.inference.knowledge import KNOWN_AT, is_open, may_be_none
 from dpcurves.inference.simulation import numbered_generator
 
 from . import inference
@@ -40,18 +44,33 @@ class Estimate:
 
     Attributes:
         words: What it is.
-        value: The estimate.
+        point: The estimate, known or not; see `value`.
         ends: The function that gives the ends at a level, for these records or for the population.
         privacy: The privacy statement of the curve, or of the first of two.
         scale: Along which axis it is drawn: share, share with an event, difference of shares, time, difference of
             times, ratio, people or cumulative hazard.
+        least, most: Between which it lies in any case.
+        parts: Of a difference of two groups, what it is the difference of: it is not known if one of them is not.
     """
 
     words: str
-    value: float
+    point: float
     ends: Callable[[float, bool], tuple[float, float]]
     privacy: PrivacyStatement
     scale: str = SHARE
+    least: float = 0.0
+    most: float = 1.0
+    parts: tuple[Estimate, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """The estimate; NaN where it is not known: see `dpcurves.inference.knowledge`."""
+        return nan if self._is_unknown else self.point
+
+    @cached_property
+    def _is_unknown(self) -> bool:
+        is_part_unknown = any(each._is_unknown for each in self.parts)
+        return is_part_unknown or bool(is_open(*self.ends(KNOWN_AT, False), self.least, self.most))
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """An interval for the number of these records' exact times; with `population`, for that of the population.
@@ -61,6 +80,8 @@ class Estimate:
         does not depend on the time of the event. Where too few are at risk to tell, it holds all that is possible.
         """
         low, high = self.ends(chance("level", level), population)
+        if self._is_unknown:
+            return self.least, self.most
         return (min(low, self.value), max(high, self.value)) if isfinite(self.value) else (low, high)
 
     def __str__(self) -> str:
@@ -132,9 +153,19 @@ def edge_of(curve: Any, argument: str, time: float) -> tuple[int, float]:
 
 
 def estimate(
-    words: str, groups: Sequence[Any], read: Callable[..., FloatArray], scale: str, of: Of = ONE_CAUSE
+    words: str,
+    groups: Sequence[Any],
+    read: Callable[..., FloatArray],
+    scale: str,
+    of: Of = ONE_CAUSE,
+    *,
+    most: float = 1.0,
 ) -> Estimate:
-    """An estimate that rises in the numbers of the first group, and falls in those of the second, if there is one."""
+    """An estimate of one group, between 0 and `most`; or the difference of those of two groups."""
+
+    def read_both(*curves: inference.Curves) -> FloatArray:
+        first, *second = (read(each) for each in curves)
+        return np.asarray(first - second[0] if second else first)
 
     def ends(level: float, population: bool) -> tuple[float, float]:
         drawn = [of.drawn(each, place, population=population) for place, each in enumerate(groups)]
@@ -142,11 +173,14 @@ def estimate(
         sides = []
         for side in (1, -1):
             curves = [each.low if sign == side else each.high for each, sign in zip(drawn, (1, -1), strict=False)]
-            sides.append(np.asarray(read(*(_first(each, fewest) for each in curves))))
+            sides.append(np.asarray(read_both(*(_first(each, fewest) for each in curves))))
         return inference.interval_between(sides[0], sides[1], level)
 
-    value = float(read(*map(of.shown, groups)))
-    return Estimate(words, value, ends, groups[0].privacy, scale)
+    value = float(read_both(*map(of.shown, groups)))
+    if len(groups) == 1:
+        return Estimate(words, value, ends, groups[0].privacy, scale, 0.0, most)
+    parts = tuple(estimate(words, (each,), read, scale, of, most=most) for each in groups)
+    return Estimate(words, value, ends, groups[0].privacy, scale, -most, most, parts)
 
 
 def ratio_of_hazards(words: str, groups: tuple[Any, Any], of: Of = ONE_CAUSE, row: int = 0) -> Estimate:
@@ -161,16 +195,23 @@ def ratio_of_hazards(words: str, groups: tuple[Any, Any], of: Of = ONE_CAUSE, ro
     def ends(level: float, population: bool) -> tuple[float, float]:
         one, other = (of.drawn(each, place, population=population) for place, each in enumerate(groups))
         known, draws = one.known & other.known, min(len(one.table.records), len(other.table.records))
-        if not known.any():
+        if not known.any() or lack_events(known):
             return 0.0, inf
         tables = of_cause(one.table.taken(draws)), of_cause(other.table.taken(draws))
         low, high = (inference.log_hazard_ratio(*tables, known, 0 if tied else order) for order in (-1, 1))
         lower, upper = inference.interval_between(low, high, level)
         return inference.ratio_of(lower), inference.ratio_of(upper)
 
+    def lack_events(known: BoolArray) -> bool:
+        """Tell whether noise alone may have made all events of both groups: then no hazard is known."""
+        events = sum(float(of.told(each).events[row, known].sum()) for each in groups)
+        noises = [of.noise(each, numbered_generator(PLACE + place)) for place, each in enumerate(groups)]
+        draws = min(len(each.records) for each in noises)
+        return bool(may_be_none(events, sum(each.events[:draws, row, known].sum(axis=-1) for each in noises)))
+
     known, tables = groups[0]._known & groups[1]._known, [of_cause(of.told(each)) for each in groups]
     value = inference.ratio_of(float(inference.log_hazard_ratio(tables[0], tables[1], known))) if known.any() else 0.0
-    return Estimate(words, value if 0 < value < inf else float("nan"), ends, groups[0].privacy, RATIO)
+    return Estimate(words, value if 0 < value < inf else float("nan"), ends, groups[0].privacy, RATIO, 0.0, inf)
 
 
 def _first(curves: inference.Curves, draws: int) -> inference.Curves:
@@ -202,9 +243,8 @@ def restricted_mean(curve: Survival, until: float) -> Estimate:
     """
     require_kind("curve", curve, Survival, A_CURVE)
     edge, time = edge_of(curve, "until", until)
-    return estimate(
-        f"restricted mean up to {time:g}", (curve,), lambda one: one.restricted_mean(time, edge), TIME
-    )  # fmt: skip
+    words = f"restricted mean up to {answered_point(time, until)}"
+    return estimate(words, (curve,), lambda one: one.restricted_mean(time, edge), TIME, most=time)
 
 
 def share_at(curve: Survival, time: float, since: float | None = None) -> Estimate:
@@ -230,7 +270,9 @@ def share_at(curve: Survival, time: float, since: float | None = None) -> Estima
     require_kind("curve", curve, Survival, A_CURVE)
     edge, at = edge_of(curve, "time", time)
     if since is None:
-        return estimate(f"share without an event at {at:g}", (curve,), lambda one: one.left[..., edge], SHARE)
+        return estimate(
+            f"share without an event at {answered_point(at, time)}", (curve,), lambda one: one.left[..., edge], SHARE
+        )
     first, begin = edge_of(curve, "since", since)
     if first >= edge:
         raise Refused("since", "an earlier time than the landmark is needed")
@@ -239,7 +281,7 @@ def share_at(curve: Survival, time: float, since: float | None = None) -> Estima
         before = one.left[..., first]
         return np.divide(one.left[..., edge], before, out=np.zeros_like(before), where=before > 0).clip(0, 1)
 
-    words = f"share without an event at {at:g}, given {begin:g}"
+    words = f"share without an event at {answered_point(at, time)}, given {answered_point(begin, since)}"
     return estimate(words, (curve,), read, SHARE)
 
 
@@ -264,7 +306,13 @@ def hazard_at(curve: Survival, time: float) -> Estimate:
     """
     require_kind("curve", curve, Survival, A_CURVE)
     edge, at = edge_of(curve, "time", time)
-    return estimate(f"cumulative hazard at {at:g}", (curve,), lambda one: one.hazard[..., 0, edge], HAZARD)
+    return estimate(
+        f"cumulative hazard at {answered_point(at, time)}",
+        (curve,),
+        lambda one: one.hazard[..., 0, edge],
+        HAZARD,
+        most=inf,
+    )
 
 
 def _both(first: Survival, second: Survival) -> None:
@@ -297,10 +345,10 @@ def restricted_mean_difference(first: Survival, second: Survival, until: float) 
     _both(first, second)
     edge, time = edge_of(first, "until", until)
 
-    def read(one: inference.Curves, other: inference.Curves) -> FloatArray:
-        return one.restricted_mean(time, edge) - other.restricted_mean(time, edge)
+    def read(one: inference.Curves) -> FloatArray:
+        return one.restricted_mean(time, edge)
 
-    return estimate(f"difference of means up to {time:g}", (first, second), read, LATER)
+    return estimate(f"difference of means up to {answered_point(time, until)}", (first, second), read, LATER, most=time)
 
 
 def share_difference(first: Survival, second: Survival, time: float) -> Estimate:
@@ -325,8 +373,8 @@ def share_difference(first: Survival, second: Survival, time: float) -> Estimate
     """
     _both(first, second)
     edge, at = edge_of(first, "time", time)
-    words = f"difference of shares at {at:g}"
-    return estimate(words, (first, second), lambda one, other: one.left[..., edge] - other.left[..., edge], MORE)
+    words = f"difference of shares at {answered_point(at, time)}"
+    return estimate(words, (first, second), lambda one: one.left[..., edge], MORE)
 
 
 def number_needed(first: Survival, second: Survival, time: float) -> Estimate:
@@ -360,8 +408,8 @@ def number_needed(first: Survival, second: Survival, time: float) -> Estimate:
         return (1 / high, 1 / low) if low * high > 0 else (-inf, inf)
 
     _, at = edge_of(first, "time", time)
-    words = f"number needed to treat at {at:g}"
-    return Estimate(words, 1 / less.value if less.value else inf, ends, first.privacy, PEOPLE)
+    words = f"number needed to treat at {answered_point(at, time)}"
+    return Estimate(words, 1 / less.value if less.value else inf, ends, first.privacy, PEOPLE, -inf, inf, (less,))
 
 
 def hazard_ratio(first: Survival, second: Survival) -> Estimate:
@@ -403,6 +451,8 @@ class CumulativeHazard(Covered):
     IN_SHORT = "{curve.label}"
     COLUMNS = ("x", "y", "at_risk")
     COVERS = "band"
+    RANGES = MappingProxyType({"y": (0.0, inf)})
+    IS_CURVE = True
 
     curve: Survival
 
@@ -446,7 +496,7 @@ class CumulativeHazard(Covered):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         words: Any = {"label": self.curve.label, "upwards": "cumulative hazard", "share": False}
-        return draw_steps(self.x, self.y, shades=shades, **words, **how)
+        return draw_steps(self.x, self._where_known("y", self.y), shades=shades, **words, **how)
 
     def _question(self) -> Mapping[str, object]:
         return self.curve._question()
@@ -678,7 +728,8 @@ def survival_figure(
     if len(each) == 2 and one.privacy.rows_per_unit == 1:
         found = log_rank_test(*each, rho=weights[0], gamma=weights[1])
         name = "Log-rank" if weights == (0, 0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
-        test = f"{name} test: p {'< 0.001' if found.pvalue < 0.001 else f'= {found.pvalue:.2g}'} (noise included)"
+        chance_of_it = f"p {'< 0.001' if found.pvalue < 0.001 else f'= {found.pvalue:.2g}'} (noise included)"
+        test = f"{name} test: {'not known' if isnan(found.pvalue) else chance_of_it}"
     covers = f"Shaded: {covering(level, one.COVERS, display.POPULATION if population else display.RECORDS)}."
     return draw_figure(
         one.x, groups, one.privacy, label=one.label, upwards="share without an event", test=test, covers=covers,

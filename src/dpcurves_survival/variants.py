@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import inf, sqrt
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Unpack, cast
 
 import numpy as np
@@ -102,7 +103,10 @@ class WeightedSurvival(Survival):
 
     @property
     def design_effect(self) -> float:
-        """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965). At least 1."""
+        """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965).
+
+        At least 1; NaN where noise hides it.
+        """
         return self.of_squares.design_effect(float(self._caps.sum()))
 
     @property
@@ -585,6 +589,8 @@ class IntervalCensored(Covered):
     IN_SHORT = "{label}"
     COLUMNS = ("x", "y")
     COVERS = "band"
+    RANGES = MappingProxyType({"y": (0.0, 1.0)})
+    IS_CURVE = True
 
     label: str
     privacy: PrivacyStatement
@@ -641,7 +647,7 @@ class IntervalCensored(Covered):
         return self.evidence.unbiased.reshape(slots, slots)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        return draw_survival(self.x, self.y, label=self.label, shades=shades, **how)
+        return draw_survival(self.x, self._where_known("y", self.y), label=self.label, shades=shades, **how)
 
     def _question(self) -> Mapping[str, object]:
         return {"label": self.label, **declared_values(self.grid)}
@@ -654,7 +660,7 @@ class IntervalCensored(Covered):
         return cls.read(evidence, grid, opened.question["label"], opened.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [(f"share without an event before {self.x[-1]:g}", numeral(float(self.y[-1])))]
+        return [(f"share without an event before {self.x[-1]:g}", numeral(float(self._where_known("y", self.y)[-1])))]
 
 
 SWAPPED = (

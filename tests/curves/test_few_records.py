@@ -62,8 +62,8 @@ def test_every_roc_curve_rises_from_corner_to_corner(columns: tuple[list[float],
             assert (roc.fpr[0], roc.tpr[0], roc.fpr[-1], roc.tpr[-1]) == (0, 0, 1, 1)
             assert (np.diff(roc.fpr) >= 0).all()
             assert (np.diff(roc.tpr) >= 0).all()
-            assert 0 <= roc.auc <= 1
-            assert ROC.from_json(roc.to_json()).auc == roc.auc
+            assert np.isnan(roc.auc) or 0 <= roc.auc <= 1
+            assert ROC.from_json(roc.to_json()).auc == pytest.approx(roc.auc, nan_ok=True)
 
 
 @pytest.mark.parametrize("columns", SCORED.values(), ids=list(SCORED))

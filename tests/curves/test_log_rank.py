@@ -102,7 +102,7 @@ def test_without_noise_too_wide_cells_tell_groups_apart_that_are_censored_inside
 def test_where_nobody_is_known_to_be_at_risk_nothing_is_found() -> None:
     empty = {"t": np.array([]), "e": np.array([]), "g": np.array([])}
     found = answer(QUESTION, empty, PrivacyLoss.pure("0.1"), both(1)[0], seed=2)
-    assert dp.log_rank_test(found[0], found[1]) == (0.0, 1.0, ())
+    assert np.isnan(dp.log_rank_test(found[0], found[1])[:2]).all()
 
 
 def test_numbers_at_risk_stand_in_frames_and_below_pictures_where_there_is_room() -> None:

@@ -122,7 +122,8 @@ def test_an_area_is_that_of_scipy_and_ties_count_half() -> None:
     ends = area.interval(0.95)
     assert ends[0] <= exact <= ends[1]
     same = dp.area_between(released(np.full(50, 0.3), 1e8, 1), released(np.full(70, 0.3), 1e8, 2))
-    assert same.value == pytest.approx(0.5, abs=1e-6)
+    assert np.isnan(same.value)  # all lie in one cell, where no order is known
+    assert same.interval(0.95) == (0.0, 1.0)
 
 
 def test_noise_leaves_no_bias_and_intervals_hold() -> None:

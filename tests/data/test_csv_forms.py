@@ -72,7 +72,9 @@ def test_a_damaged_file_is_refused_before_the_charge_and_says_nothing_of_its_rec
     for damaged in (whole[:-9], whole[:-8] + b"\0" * 8, b"x\n1\n"):
         (tmp_path / "a.csv.gz").write_bytes(damaged)
         with dp.Session(tmp_path / "a.csv.gz", budget=LOUD, adjacency=dp.ADD_REMOVE) as session:
-            with pytest.raises(Refused, match=r"^data: 'a.csv.gz' (cannot be read(: it is no whole file of gzip)?$|is not compressed)"):
+            with pytest.raises(
+                Refused, match=r"^data: 'a.csv.gz' (cannot be read(: it is no whole file of gzip)?$|is not compressed)"
+            ):
                 session.ask(dp.CountQuestion("x"), LOUD)
             assert not session.statement.grants
 

@@ -58,7 +58,10 @@ TEXTS = [
 def test_text_is_compared(make: Callable[[], Any]) -> None:
     with opened({"x": make()}) as records:
         assert records.counts([Categories("x", ("b", "c"))]).tolist() == [1, 0, 2]
-        with pytest.raises(ValueError, match="^column: 'x' holds (text|objects of any type), a number is needed; name a column of numbers, and "):
+        with pytest.raises(
+            ValueError,
+            match="^column: 'x' holds (text|objects of any type), a number is needed; name a column of numbers, and ",
+        ):
             records.check([Axis("x", GRID)])
 
 

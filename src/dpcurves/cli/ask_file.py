@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -180,7 +181,9 @@ class Terms:
         loss, request = self.price.loss(), self.payer.request_id or secrets.token_hex(8)
         of.require_listed(question, loss)
         if loss.epsilon is not None and loss.epsilon > HARDLY:
-            tell(f"epsilon {float(loss.epsilon):g} hardly protects anybody: noise is next to none")
+            from ..privacy import loss_numeral
+
+            tell(f"epsilon {loss_numeral(loss.epsilon)} hardly protects anybody: noise is next to none")
         with opened_session(self, loss) as session, told_after_charge(self.payer):
             from ..ledger.verification import charged_under
 
@@ -374,4 +377,6 @@ def is_of_population(curves: ByCategory[Any], sure: Covering) -> bool:
 
 def chance_words(p_value: float) -> str:
     """A p-value, and what it covers."""
+    if isnan(p_value):
+        return "p-value not known"
     return f"p-value {p_value:.2g} for the population, noise included"

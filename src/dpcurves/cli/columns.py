@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
 from . import options as of
@@ -121,16 +122,20 @@ class QuantilesView(ResultView):
     def tables(self, curve: Quantiles) -> list[Shown]:
         import numpy as np
 
-        from ..display.numerals import is_dated, placed, reaching
+        from ..display.numerals import is_dated, numeral, placed, reaching
 
         known = curve.intervals(self.sure.level)
         widths = (known[:, 1] - known[:, 0]).tolist()
-        places = zip(curve.x.tolist(), curve.cells.tolist(), widths, strict=True)
+        values, *cell = list(curve._known_columns().values())[1:]
+        cells = np.stack(cell, axis=1).tolist()
         label = curve.curve.label
         columns: dict[str, Any] = {
             "p": curve.p,
-            "x": [placed(x, low, high, label, width) for x, (low, high), width in places],
-            "cell": [reaching(low, high, label) for low, high in curve.cells.tolist()],
+            "x": [
+                numeral(x) if isnan(x) else placed(x, low, high, label, width)
+                for x, (low, high), width in zip(values.tolist(), cells, widths, strict=True)
+            ],
+            "cell": [reaching(low, high, label) for low, high in cells],
         }
         shown = self.shown(curve, columns)
         if not is_dated(label):
@@ -206,13 +211,16 @@ class HistogramsView(ResultView):
 def _quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:
     """Text of each quartile, with its intervals in brackets: for the records, and for the population if asked for."""
     from ..display.numerals import placed, reaching
+    from ..inference.knowledge import is_open
 
     ends = [curve.quantile_intervals(QUARTILES, level, population=asked).tolist() for asked in whom.values()]
-    texts = []
-    for p, known in zip(QUARTILES, zip(*ends, strict=True), strict=True):
-        lower, upper = curve.quantile_cell(p).tolist()
-        quartile = placed(float(curve.quantile(p)), lower, upper, curve.label, known[0][1] - known[0][0])
-        texts.append(f"{quartile} ({'; '.join(reaching(low, high, curve.label) for low, high in known)})")
+    texts = list[str]()
+    for p, intervals in zip(QUARTILES, zip(*ends, strict=True), strict=True):
+        cell_lower, cell_upper = curve.quantile_cell(p).tolist()
+        lower, upper = intervals[0]
+        quartile = placed(float(curve.quantile(p)), cell_lower, cell_upper, curve.label, upper - lower)
+        printed = "; ".join(reaching(low, high, curve.label) for low, high in intervals)
+        texts.append("not known" if is_open(lower, upper, -inf, inf) else f"{quartile} ({printed})")
     return texts
 
 

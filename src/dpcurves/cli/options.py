@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin,
 import click
 
 from ..arguments import Refused
-from .terminal import Misuse, as_typed, named
+from .terminal import Misuse, as_typed, named, tell
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -824,12 +824,18 @@ def nearest_edges(given: str, grid: Grid, option: str = "at") -> tuple[int, ...]
     """Indices of the edges nearest to the values of an option. Raises `Misuse`: one lies outside, or two are one."""
     import numpy as np
 
+    from ..display.numerals import answered_point
+
     values = numbers(option, given)
     if any(not grid.lower <= value <= grid.upper for value in values):
         raise Misuse(option, f"values from {grid.lower:g} to {grid.upper:g} are needed, the bounds of the grid")
     edges = tuple(grid.nearest_edge(np.array(values)).tolist())
     if len(set(edges)) < len(edges):
         raise Misuse(option, "two of the values have the same nearest edge; each edge is asked for once")
+    points = zip(grid.edge(np.array(edges)).tolist(), values, strict=True)
+    moved = [answered_point(*pair) for pair in points if answered_point(*pair) != answered_point(pair[0], pair[0])]
+    if moved:
+        tell(f"--{option}: answered at {', '.join(moved)}")
     return edges
 
 

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
@@ -341,7 +342,7 @@ def in_dates(curve: Any) -> dict[str, Any]:
     from ..display import numeral
     from ..display.numerals import dated, is_dated
 
-    columns: dict[str, Any] = curve._columns()
+    columns: dict[str, Any] = curve._known_columns()
     label = getattr(curve, "label", "")
     if not is_dated(label) or "x" not in columns:
         return columns
@@ -450,7 +451,7 @@ class RocView(ResultView):
         (_, area), *intervals = area_rows(curve.auc, curve.areas(whom, level))
         said = "; ".join([f"AUC {area}", *(f"{name}: {ends}" for name, ends in intervals)])
         said += self.left_out(curve.privacy)
-        columns = {"threshold": curve.thresholds, "fpr": curve.fpr, "tpr": curve.tpr}
+        columns = curve._known_columns()
         if len(curve.fpr) > MOST_BANDED:
             return [Shown(f"{said}\nno band is shown of more than {MOST_BANDED:,} thresholds", columns)]
         found = []
@@ -472,7 +473,8 @@ class HosmerLemeshowView(ResultView):
             "lower": curve.edges[:-1], "upper": curve.edges[1:], "count": curve.count,
             "positives": curve.observed, "expected": curve.expected,
         }  # fmt: skip
-        test = f"statistic {numeral(curve.statistic)}, p-value {curve.p_value:.2g} for the population\n"
+        chance_of_it = numeral(curve.p_value) if isnan(curve.p_value) else f"{curve.p_value:.2g} for the population"
+        test = f"statistic {numeral(curve.statistic)}, p-value {chance_of_it}\n"
         return [self.shown(curve, columns, what=EACH, head=test)]
 
 
@@ -488,11 +490,15 @@ class BinnedResidualsView:
         return cls(output.simulated())
 
     def tables(self, curve: BinnedResiduals) -> list[Shown]:
+        from ..display import numeral
+
         within = curve.envelope_at(self.level)
         columns = {
             "prob_pred": curve.prob_pred, "residual": curve.residual, "count": curve.count, "envelope": within
         }  # fmt: skip
-        left = f"{curve.outside_of(within):.0%} of the residuals leave the envelope"
+        outside = curve.outside_of(within)
+        share = numeral(outside) if isnan(outside) else f"{outside:.0%}"
+        left = f"{share} of the residuals leave the envelope"
         words = f"{left}; for a model that is right for the population {100 * (1 - self.level):.6g}% do"
         return [Shown(words, columns)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -95,8 +96,8 @@ class QuantileQuantileView(ResultView):
             if self.sure.population or not population:
                 first, second = curve.intervals(self.sure.level, population=population)
                 columns = {
-                    "p": curve.p, "first": curve.x, "first, from and to": first,
-                    "second": curve.y, "second, from and to": second,
+                    "p": curve.p, "first": curve._where_known("first", curve.x), "first, from and to": first,
+                    "second": curve._where_known("second", curve.y), "second, from and to": second,
                 }  # fmt: skip
                 found.append(Shown(covering(self.sure.level, curve._covers(), who), columns))
         return [found[0]._replace(headline=found[0].headline + self.left_out(curve.privacy)), *found[1:]]
@@ -268,6 +269,10 @@ def consistent(
     *,
     results: Annotated[list[str], Argument(metavar="RESULT...", help="Counts, sums, histograms: JSON files.")],
     sums: Annotated[bool, Option("--sums", help="Make sums agree, and not counts.")] = False,
+    tree: Annotated[
+        str | None,
+        Option("--tree", metavar="FILE", help='JSON of columns within each other: {"levels": [...], "nested": {...}}.'),
+    ] = None,
     output: Output,
 ) -> None:
     """Make counts, sums or histograms of several releases add up: parts and their totals.
@@ -280,9 +285,22 @@ def consistent(
     from ..curves import consistent as made
 
     _require_free(output, *results)
-    view, kept = KeptView.of(output), _kept(results)
-    found = made(kept, "sum" if sums else "count")  # type: ignore[arg-type]
+    view, kept, within = KeptView.of(output), _kept(results), {} if tree is None else _tree_of(tree)
+    found = made(kept, "sum" if sums else "count", **within)  # type: ignore[arg-type]
     _deliver("totals that add up", found, view, output, found.notes)
+
+
+def _tree_of(path: str) -> dict[str, Any]:
+    """The levels of a tree and its nested labels, from a file."""
+    try:
+        stored = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise Misuse("tree", f"{path!r} is no file of JSON that can be read") from None
+    if not isinstance(stored, dict) or set(stored) != {"levels", "nested"}:
+        raise Misuse(
+            "tree", 'a file with {"levels": ["region", "district"], "nested": {"north": ["a", "b"]}} is needed'
+        )
+    return stored
 
 
 def _show_several(kept: Mapping[str, Released], view: KeptView, output: Output) -> list[str]:

@@ -18,7 +18,7 @@ from ..arrays import FloatArray
 from ..codec import Count
 from ..laws import IntervalSums, Law, Noise, NoisySums, PathSums, Tier, law_from_json, read_in_cells
 from ..ledger import Allotment
-from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
+from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne, loss_numeral
 from ..privacy.adjacency import records_in_words
 from ..queries import Query
 
@@ -476,8 +476,8 @@ class PrivacyStatement:
         """The loss in words."""
         if self.trust.startswith(ELSEWHERE):
             return "the loss of another system"
-        loss = f"rho {self.rho:g}" if self.epsilon is None else f"epsilon {self.epsilon:g}"
-        return f"{loss}, delta {self.delta:g}" if self.delta else loss
+        loss = f"rho {loss_numeral(self.rho)}" if self.epsilon is None else f"epsilon {loss_numeral(self.epsilon)}"
+        return f"{loss}, delta {loss_numeral(self.delta)}" if self.delta else loss
 
     @property
     def protected(self) -> str:

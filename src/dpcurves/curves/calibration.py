@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf
+from math import inf, nan
 from types import MappingProxyType
 from typing import Any, Unpack
 
@@ -57,6 +57,7 @@ class Calibration(CoveredGroups):
     TITLE = "Calibration curve"
     IN_SHORT = "{count.size} groups"
     ARRAYS = ("prob_pred", "prob_true", "count")
+    RANGES = MappingProxyType({"prob_true": (0.0, 1.0)})
 
     prob_pred: FloatArray
     prob_true: FloatArray
@@ -89,7 +90,8 @@ class Calibration(CoveredGroups):
         return outermost(ends, np.stack([self.prob_true] * 2, axis=1))
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        return display.draw_calibration(self.prob_pred, self.prob_true, self.count, shades=shades, **how)
+        observed = self._where_known("prob_true", self.prob_true)
+        return display.draw_calibration(self.prob_pred, observed, self.count, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
         ends = {"left": self.edges[:-1], "right": self.edges[1:]}
@@ -160,6 +162,7 @@ class HosmerLemeshow(CoveredGroups):
         p_value: The probability that a model that is right about the population gives at least this statistic. It
             accounts for noise and for sampling: labels are taken as independent draws with the predicted probabilities.
             As the statistic is not chi-squared under noise, its distribution under the null hypothesis is simulated.
+            Both are NaN where no group is known.
         edges: Where the groups lie, of shape ``(groups + 1,)``.
         count, observed, expected: Records, observed and expected positives of each group: within what is possible.
             Where noise alone may have made the count, which it does of no record with a chance of 5%, they are *not
@@ -203,7 +206,10 @@ class HosmerLemeshow(CoveredGroups):
         chance, noise = public_generator(generator), groups.noise_of_surplus
         p_value = simulated_p_value(released, groups.deviations(chance), noise, chance)
         statistic = float(hosmer_lemeshow(released, noise))
-        return cls(statistic, p_value, groups.grid.edges, *_known(groups, privacy.most_records), privacy, groups)
+        count, observed, expected = _known(groups, privacy.most_records)
+        if np.isnan(count).all():
+            statistic = p_value = nan
+        return cls(statistic, p_value, groups.grid.edges, count, observed, expected, privacy, groups)
 
     @property
     def rows(self) -> list[dict[str, float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan
 from operator import index
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, SupportsIndex, Unpack, overload
@@ -17,10 +18,11 @@ from ..arguments import Refused, chance, require_kind, share
 from ..arrays import FloatArray
 from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, needed
 from ..data import Axis, Grid
-from ..display import RECORDS
+from ..display import RECORDS, numeral
 from ..display.numerals import placed, reaching
 from ..inference import Band, cell_at, ends_at, inside, population_band, simultaneous_band, simultaneous_errors
 from ..inference.bands import means_at_once, outermost, scaled
+from ..inference.knowledge import known_values
 from ..inference.simulation import sampling_generator
 from ..queries import Hint, PrefixQuery
 from ..strategies import Bisection as Bisection
@@ -242,9 +244,10 @@ def quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, str]]:
         whom: curve.quantile_intervals(p, LEVEL, population=asked) for whom, asked in scopes(curve.privacy).items()
     }
     widths = np.diff(intervals[RECORDS])[:, 0].tolist()
-    points = zip(curve.quantile(p).tolist(), curve.quantile_cell(p).tolist(), widths, strict=True)
+    values = known_values(curve.quantile(p), intervals[RECORDS].T, -np.inf, np.inf).tolist()
+    points = zip(values, curve.quantile_cell(p).tolist(), widths, strict=True)
     label: str = getattr(curve, "label", "")
-    places = [placed(x, low, high, label, width) for x, (low, high), width in points]
+    places = [numeral(x) if isnan(x) else placed(x, low, high, label, width) for x, (low, high), width in points]
     ends = [
         [f"{reaching(low, high, label)} {whom}" for low, high in found.tolist()] for whom, found in intervals.items()
     ]
@@ -286,6 +289,8 @@ class CDF(Covered):
     WEIGHTED: ClassVar[bool] = False
     EVIDENCE: ClassVar[type[PrefixShares]] = PrefixShares
     ADDS = True
+    RANGES = MappingProxyType({"y": (0.0, 1.0)})
+    IS_CURVE = True
 
     label: str
     privacy: PrivacyStatement
@@ -314,16 +319,16 @@ class CDF(Covered):
 
         Blank readings, for which nothing was granted, say nothing.
         """
-        evidence = self.prefixes.evidence
-        if not self.privacy.grant:
-            return ()
-        if (
-            evidence.sums.of_intervals.end_deviations(evidence.total is not None)[0]
-            < LEAST_NOISE * self.prefixes.scale * self.prefixes.total
-        ):
+        if not self.privacy.grant or not self._may_be_unknown():
             return ()
         lower, upper = self.band(LEVEL)
         return notes_on_width((upper - lower)[1:-1], "the band at every edge", "the band at most edges")
+
+    def _may_be_unknown(self) -> bool:
+        """Tell whether the noise of the share below the first inner edge allows a band wider than a half there."""
+        evidence = self.prefixes.evidence
+        noise = evidence.sums.of_intervals.end_deviations(evidence.total is not None)[0]
+        return bool(noise >= LEAST_NOISE * self.prefixes.scale * self.prefixes.total)
 
     @cached_property
     def x(self) -> FloatArray:
@@ -536,7 +541,8 @@ class CDF(Covered):
         return (lower, upper) if self.values is None else (lower[1:], upper[1:])
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        draw, (x, y) = display.draw_cdf if self.values is None else display.draw_cdf_of_values, self._columns().values()
+        draw = display.draw_cdf if self.values is None else display.draw_cdf_of_values
+        x, y = self._known_columns().values()
         at = self.prefixes.shown
         parts = [shade.at(at) for shade in shades]
         return draw(x[at], y[at], label=self.label, weighted=self.WEIGHTED, shades=parts, **how)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from types import MappingProxyType
 from typing import Any, ClassVar, Unpack, cast
 
@@ -15,11 +16,22 @@ from ..arguments import chance
 from ..arrays import FloatArray
 from ..codec import INTEGERS
 from ..data import Outside
+from ..display.numerals import answered_point
 from ..display.scores import draw_precision_recall
 from ..inference import Band, interval, mean_intervals, sampling_generator
+from ..inference.knowledge import KNOWN_AT, is_open, known_values
 from ..inference.rates import EDGES, FLAGGED, PRECISION, RECALL, above, benefit_at, from_none_to_all, swept
-from ..summaries.two_classes import LEAST_MASS, average_precision, net_benefit, odds, precision_and_recall
-from .class_table import BAND, GROUPS, BandedReading, ClassTable, TableReading, groups_of_cells
+from ..summaries.two_classes import LEAST_MASS, net_benefit, odds, precision_and_recall
+from .class_table import (
+    BAND,
+    GROUPS,
+    BandedReading,
+    ClassTable,
+    Reading,
+    TableReading,
+    estimate_of,
+    groups_of_cells,
+)
 from .question import require_independent
 from .result import EACH, Drawing
 
@@ -45,6 +57,8 @@ class PrecisionRecall(BandedReading):
     ARRAYS = ("precision", "recall", "thresholds", "average_precision")
     BANDED: ClassVar[tuple[str, ...]] = ("precision", "recall")
     COLUMNS = ("threshold=thresholds", *BANDED)
+    RANGES = MappingProxyType({name: (0.0, 1.0, f"{name}_lower", f"{name}_upper") for name in ("precision", "recall")})
+    IS_CURVE = True
 
     precision: FloatArray
     recall: FloatArray
@@ -57,9 +71,7 @@ class PrecisionRecall(BandedReading):
         """From released counts, for nothing."""
         likely = table.counts.likely
         precision, recall = precision_and_recall(likely)
-        known = bool(np.isfinite(recall).all())
-        mean = float(average_precision(likely)) if known else float("nan")
-        return cls(precision, recall, table.thresholds, mean, table)
+        return cls(precision, recall, table.thresholds, estimate_of(table, Reading.AVERAGE_PRECISION), table)
 
     def band(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -79,9 +91,8 @@ class PrecisionRecall(BandedReading):
         return swept(recall, precision)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        return draw_precision_recall(
-            self.recall, self.precision, self.average_precision, edges=EDGES, shades=shades, **how
-        )
+        recall, precision = self._where_known("recall", self.recall), self._where_known("precision", self.precision)
+        return draw_precision_recall(recall, precision, self.average_precision, edges=EDGES, shades=shades, **how)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,6 +117,11 @@ class CumulativeGain(BandedReading):
     ARRAYS = ("flagged", "gain", "lift", "thresholds")
     BANDED: ClassVar[tuple[str, ...]] = ("flagged", "gain", "lift")
     COLUMNS = ("threshold=thresholds", *BANDED)
+    RANGES = MappingProxyType({
+        "flagged": (0.0, 1.0, "flagged_lower", "flagged_upper"), "gain": (0.0, 1.0, "gain_lower", "gain_upper"),
+        "lift": (0.0, inf, "lift_lower", "lift_upper"),
+    })  # fmt: skip
+    IS_CURVE = True
 
     flagged: FloatArray
     gain: FloatArray
@@ -143,7 +159,8 @@ class CumulativeGain(BandedReading):
         return swept(flagged, gain)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        return display.draw_gain(self.flagged, self.gain, edges=EDGES, shades=shades, **how)
+        flagged, gain = self._where_known("flagged", self.flagged), self._where_known("gain", self.gain)
+        return display.draw_gain(flagged, gain, edges=EDGES, shades=shades, **how)
 
 
 def _share_above(count: FloatArray) -> FloatArray:
@@ -178,6 +195,8 @@ class DecisionCurve(TableReading):
     SUMMARY = (("thresholds", "{threshold.size}"),)
     COLUMNS = ("threshold", "benefit", "all_benefit")
     COVERS = BAND
+    RANGES = MappingProxyType({"benefit": (), "all_benefit": ()})
+    IS_CURVE = True
 
     threshold: FloatArray
     benefit: FloatArray
@@ -213,8 +232,15 @@ class DecisionCurve(TableReading):
     def _ends(self, level: float, /, *, population: bool) -> Band:
         return self.band(level, population=population)
 
+    def _range_of(self, name: str) -> tuple[Any, ...]:
+        return -odds(self.threshold), 1.0
+
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        return display.draw_decision(self.threshold, self.benefit, self.all_benefit, shades=shades, **how)
+        benefit, all_benefit = (
+            self._where_known("benefit", self.benefit),
+            self._where_known("all_benefit", self.all_benefit),
+        )
+        return display.draw_decision(self.threshold, benefit, all_benefit, shades=shades, **how)
 
 
 def _points(table: ClassTable) -> np.ndarray:
@@ -266,18 +292,23 @@ class Confusion(TableReading):
     def read(cls, table: ClassTable, threshold: float = 0.5) -> Confusion:
         """From released counts, for nothing."""
         point = table.point_at(threshold)
-        return cls(float(table.thresholds[point]), _four(table.counts.likely, point).reshape(2, 2), table)
+        edge = float(table.thresholds[point])
+        if table.grid.values is None and answered_point(edge, threshold) != answered_point(edge, edge):
+            note = f"rates are those at a threshold of {answered_point(edge, threshold)} of the grid"
+            table = replace(table, privacy=table.privacy.noted(note))
+        return cls(edge, _four(table.counts.likely, point).reshape(2, 2), table)
 
     @property
     def rates(self) -> dict[str, float]:
-        """Rates by name; NaN where the denominator is 0.
+        """Rates by name; NaN where one is not known: see `known_values`.
 
         The shares that are predicted positive (``flagged``) and are positive (``prevalence``), and the usual rates;
         ``f1`` is the harmonic mean of precision and recall.
         """
         part, rest = _parts(self.matrix.ravel())
         shares = np.divide(part, part + rest, out=np.full(len(part), np.nan), where=part + rest >= LEAST_MASS)
-        return dict(zip(RATES, _with_f1(shares).tolist(), strict=True))
+        known = known_values(_with_f1(shares), self._ends_at(KNOWN_AT).T)
+        return dict(zip(RATES, known.tolist(), strict=True))
 
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -289,6 +320,14 @@ class Confusion(TableReading):
         what was counted. F1 rises with the share of true positives among all that are positive or called so, whose
         interval is taken along.
         """
+        found = self._ends_at(level, population=population, generator=generator)
+        lower, upper = self._ends_at(KNOWN_AT).T
+        found[is_open(lower, upper, 0.0, 1.0)] = 0.0, 1.0
+        return found
+
+    def _ends_at(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> FloatArray:
         found = self.table.share_intervals(
             lambda cells: _parts(_four(cells, self._point)), level, population=population, generator=generator
         )
@@ -376,6 +415,7 @@ class ScoreCalibration(TableReading):
     ARRAYS = ("prob_pred", "prob_true", "count", "starts")
     FORMS = MappingProxyType({"starts": INTEGERS})
     COVERS = EACH
+    RANGES = MappingProxyType({"prob_true": (0.0, 1.0)})
 
     prob_pred: FloatArray
     prob_true: FloatArray
@@ -431,7 +471,8 @@ class ScoreCalibration(TableReading):
         return self.table.share_intervals(parted, level, population=population, generator=generator)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        return display.draw_calibration(self.prob_pred, self.prob_true, self.count, shades=shades, **how)
+        observed = self._where_known("prob_true", self.prob_true)
+        return display.draw_calibration(self.prob_pred, observed, self.count, shades=shades, **how)
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> ScoreCalibration:

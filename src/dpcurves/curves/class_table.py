@@ -21,6 +21,7 @@ from ..conversation import Evidence, PrivacyStatement
 from ..data import Grid, Outside
 from ..inference import Band, GroupCounts, GroupNoise, public_generator, share_intervals, upper_quantiles
 from ..inference.areas import CountedAreas, area_interval
+from ..inference.knowledge import KNOWN_AT, is_open, known_number
 from ..inference.moments import absolute_sum_interval, largest_interval
 from ..inference.rates import ClassCounts, Ratio, Simulated, ratio_bands
 from ..inference.simulation import sampling_generator
@@ -195,15 +196,12 @@ class BandedReading(TableReading):
 
         def band(self, level: float, *, population: bool = False) -> tuple[Band, ...]: ...
 
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """The columns; with a `level`, also the lower and upper ends of each rate, as ``precision_lower``.
-
-        The ends are for these records, or, with `population`, for the population.
-        """
-        columns, bands = dict(self._columns()), () if level is None else self.band(level, population=population)
-        for name, ends in zip(self.BANDED, bands, strict=False):
-            columns |= dict(zip((f"{name}_lower", f"{name}_upper"), ends, strict=True))
-        return display.to_frame(columns)
+    def _named_ends(self, level: float, *, population: bool) -> dict[str, Any]:
+        """The lower and upper ends of each rate, as ``precision_lower``."""
+        found = dict[str, Any]()
+        for name, ends in zip(self.BANDED, self.band(level, population=population), strict=True):
+            found |= dict(zip((f"{name}_lower", f"{name}_upper"), ends, strict=True))
+        return found
 
 
 # Single numbers that are read from released counts of two classes, each with its interval.
@@ -417,17 +415,28 @@ def groups_of_cells(table: ClassTable, groups: int) -> NDArray[np.int64]:
 
 
 def estimate_of(table: ClassTable, reading: Reading) -> float:
-    """The number at the estimated counts; NaN where there are too few records to compute it.
+    """The number at the estimated counts; NaN where it is not known: see `known_number`.
 
     Raises:
         ValueError: it needs probabilities, and the scores are not.
     """
     _require(table, reading)
+    return known_number(_point(table, reading), _ends_that_decide(table, reading), 0.0, reading.value.most(table))
+
+
+def _point(table: ClassTable, reading: Reading) -> float:
+    """The number at the estimated counts; NaN where they have no mass."""
     counted = _present(table, reading, table.counts.likely)
     if not reading.value.is_known(counted, np.full(2, two_classes.LEAST_MASS)):
         return float("nan")
-    found = float(reading.value.of_counts(table, table.counts.likely))
-    return float(min(max(found, 0.0), reading.value.most(table)))  # no count is below zero, but sums are rounded
+    value = float(reading.value.of_counts(table, table.counts.likely))
+    return float(min(max(value, 0.0), reading.value.most(table)))  # no count is below zero, but sums are rounded
+
+
+def _ends_that_decide(table: ClassTable, reading: Reading) -> Ends:
+    """The interval for these records that decides whether the number is known."""
+    sure = Sure(KNOWN_AT, population=False, generator=None)
+    return table._once((reading, KNOWN_AT), None, lambda: _ends(table, reading, sure))
 
 
 def left_open(table: ClassTable, reading: Reading) -> Ends:
@@ -440,7 +449,7 @@ def left_open(table: ClassTable, reading: Reading) -> Ends:
 def interval_of(
     table: ClassTable, reading: Reading, level: float, *, population: bool, generator: np.random.Generator | None
 ) -> Ends:
-    """An interval that contains the number; all that is possible where noise alone can explain the counts it needs.
+    """An interval that contains the number; all that is possible where it is not known: see `known_number`.
 
     Raises:
         ValueError: `level` is not between 0 and 1; it needs probabilities, and the scores are not; or for the
@@ -448,17 +457,25 @@ def interval_of(
     """
     level = chance("level", level)
     _require(table, reading)
-    errors = table.errors(population=population, generator=generator)
+    require_independent(table.privacy, population)
+    most = reading.value.most(table)
+    if is_open(*_ends_that_decide(table, reading), 0.0, most):
+        return 0.0, most
+    return _ends(table, reading, Sure(level, population, generator))
+
+
+def _ends(table: ClassTable, reading: Reading, sure: Sure) -> Ends:
+    """The ends of an interval; all that is possible where noise alone can explain the counts that the number needs."""
+    errors, most = table.errors(population=sure.population, generator=sure.generator), reading.value.most(table)
     noise = _present(table, reading, errors)
     noises = noise if reading.value.of else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
-    least = two_classes.LEAST_MASS + upper_quantiles(noises, (1 + level) / 2)
+    least = two_classes.LEAST_MASS + upper_quantiles(noises, (1 + sure.level) / 2)
     if not reading.value.is_known(_present(table, reading, table.counts.unbiased), least):  # noise may be all there is
-        return 0.0, reading.value.most(table)
-    low, high = reading.value.interval(table, errors, Sure(level, population, generator))
-    value = estimate_of(table, reading)
+        return 0.0, most
+    low, high = reading.value.interval(table, errors, sure)
+    value = _point(table, reading)
     if isfinite(value):
         low, high = min(low, value), max(high, value)
-    most = reading.value.most(table)
     return min(max(low, 0.0), most), min(max(high, 0.0), most)
 
 

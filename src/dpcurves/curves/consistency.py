@@ -21,6 +21,7 @@ from ..display import numeral
 from ..inference.bands import outermost, upper_quantiles
 from ..inference.moments import SPENT, mean_intervals, whole_ends
 from ..inference.simulation import chance_of_as_much, noise_of, numbered_generator, public_generator, sampling_generator
+from ..summaries.two_classes import on_simplex
 from .by_category import ByCategory
 from .contingency import Contingency
 from .histogram import Histogram
@@ -38,6 +39,8 @@ SQUARES = 5
 CONTRADICTION = 0.001
 EVERYTHING = "all"
 TINY = 1e-12
+MOST_MOVES, MOST_TRIED = 500, 32
+"""Records that are moved at most to bring crossing totals nearer, and parts of a group that are tried for each."""
 APART = (
     "these releases differ by more than their noise explains (p-value {chance:.2g}): records of no declared category "
     "are in totals and in no part, or the records changed between them"
@@ -46,6 +49,87 @@ WORDS = {COUNT: "records", SUM: "sum"}
 
 
 Table = Summary | SummaryByCategory | Contingency | Histogram | ByCategory[Histogram]
+Nested = Mapping[str, Any] | Sequence[Any]
+"""Labels of a level, each with those of the level below it: a mapping, or the labels of the last level in a list."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Columns whose categories lie within each other, as municipalities in districts: every label has one parent.
+
+    Attributes:
+        levels: The columns, the widest first.
+        nested: The labels of the first level, each with those below it, down to lists of labels of the last level.
+        parents: For each level but the first, the parent of each label, by their texts.
+
+    Raises:
+        ValueError: there are fewer than two levels, a column stands twice, labels are not nested as deep as levels
+            are, or a label has two parents.
+
+    >>> Tree(("region", "district"), {"north": ["a", "b"], "south": ["c"]}).ancestor("district", "region", "c")
+    'south'
+    """
+
+    levels: tuple[str, ...] = ()
+    nested: Nested = ()
+
+    def __post_init__(self) -> None:
+        if self.levels and (len(self.levels) < 2 or len(set(self.levels)) < len(self.levels)):
+            raise Refused("levels", "two columns or more are needed, the widest first, as in ('region', 'district')")
+        if bool(self.levels) != bool(self.nested):
+            raise Refused("nested", "levels and their nested labels are needed together")
+
+    @cached_property
+    def parents(self) -> dict[str, dict[str, str]]:
+        """For each level but the first, the parent of each label, by their texts."""
+        found: dict[str, dict[str, str]] = {level: {} for level in self.levels[1:]}
+        below: list[tuple[str, Any]] = [(str(label), rest) for label, rest in _labels_below(self.nested, self.levels)]
+        for depth, level in enumerate(self.levels[1:], 1):
+            next_below = list[tuple[str, Any]]()
+            for parent, rest in below:
+                for label, more in _labels_below(rest, self.levels[depth:]):
+                    if found[level].setdefault(str(label), parent) != parent:
+                        raise Refused(
+                            "nested", f"label {shown(label)} of {level!r} lies in two of {self.levels[depth - 1]!r}"
+                        )
+                    next_below.append((str(label), more))
+            below = next_below
+        return found
+
+    def reaches(self, column: str, among: Sequence[str]) -> str | None:
+        """The column among these that determines this one: itself, or the widest level below it; None if none does."""
+        if column in among or column not in self.levels:
+            return column if column in among else None
+        return next((level for level in self.levels[self.levels.index(column) + 1 :] if level in among), None)
+
+    def ancestor(self, below: str, level: str, label: object) -> str:
+        """The text of the label of `level` that a label of a level `below` lies in; or this label's own text.
+
+        Raises:
+            ValueError: the label is not in the tree.
+        """
+        text = str(label)
+        for column in self.levels[self.levels.index(below) : self.levels.index(level) : -1] if below != level else ():
+            if text not in self.parents[column]:
+                raise Refused("nested", f"label {shown(text)} of {column!r} is needed, within one of the level above")
+            text = self.parents[column][text]
+        return text
+
+
+def _labels_below(nested: Any, levels: Sequence[str]) -> list[tuple[Any, Any]]:
+    """Labels of the first of these levels, each with what is nested in it: nothing in the last one."""
+    if len(levels) == 1:
+        if isinstance(nested, str) or not isinstance(nested, Sequence):
+            raise Refused("nested", f"a list of labels of {levels[0]!r} is needed, got {shown(nested)}")
+        return [(label, None) for label in nested]
+    if not isinstance(nested, Mapping):
+        raise Refused(
+            "nested", f"labels of {levels[0]!r}, each with those of {levels[1]!r}, are needed, got {shown(nested)}"
+        )
+    return list(nested.items())
+
+
+NO_TREE = Tree()
 
 
 class _Table(NamedTuple):
@@ -75,23 +159,40 @@ class _Table(NamedTuple):
         keys = self.keys[:: self.slots]
         return list(keys) if self.grid is None else [key[:-1] for key in keys]
 
-    def words(self, column: str, key: tuple[Any, ...]) -> str:
+    def words(self, column: str, key: tuple[Any, ...], tree: Tree) -> str:
         """The category of a number in one column, which may have been added up."""
-        told = dict(zip(self.columns, key, strict=True)).get(column, EVERYTHING)
-        is_cell = self.grid is not None and column == self.columns[-1] and told != EVERYTHING
-        return _names_of_cells(cast("Grid", self.grid))[told] if is_cell else str(told)
+        below = tree.reaches(column, self.columns)
+        if below is None:
+            return EVERYTHING
+        label = key[self.columns.index(below)]
+        if self.grid is not None and column == self.columns[-1]:
+            return str(_names_of_cells(self.grid)[label])
+        return str(label) if below == column else tree.ancestor(below, column, label)
+
+    def texts(self, columns: Sequence[str], tree: Tree) -> list[tuple[str, ...]]:
+        """The categories of each number in these columns, as text; of a wider level those that they lie in."""
+        at = [(tree.reaches(column, self.columns), column) for column in columns]
+        places = [(self.columns.index(cast("str", below)), below, column) for below, column in at]
+        return [
+            tuple(
+                str(key[place]) if below == column else tree.ancestor(cast("str", below), column, key[place])
+                for place, below, column in places
+            )
+            for key in self.keys
+        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Consistent(Joined):
     """Counts, or sums, of several releases that add up: `dpcurves.consistent` makes it.
 
-    Numbers are without bias, so that some may be negative: set to zero they would no longer add up. Their intervals
-    are for these records and for the population, each on its own.
+    Counts are whole numbers from 0 on that add up, near those of `least_squares`: see `whole_parts`. Sums are those of
+    least squares. Intervals are for these records and for the population, each on its own.
 
     Attributes:
         tables: The released tables by their names.
         statistic: ``"count"`` or ``"sum"``.
+        tree: Columns whose categories lie within each other.
 
     Pictures show the parts: totals of them would leave no room.
 
@@ -107,6 +208,7 @@ class Consistent(Joined):
 
     tables: Mapping[str, Table]
     statistic: str = COUNT
+    tree: Tree = NO_TREE
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -136,9 +238,25 @@ class Consistent(Joined):
         return self._fitted.released
 
     @property
-    def values(self) -> FloatArray:
-        """The consistent numbers, in the order of the data frame: shape ``(numbers,)``."""
+    def least_squares(self) -> FloatArray:
+        """The numbers by least squares, without bias, in the order of the data frame: shape ``(numbers,)``.
+
+        They add up, but may be negative, and are seldom whole.
+        """
         return self._fitted.values
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """The consistent numbers, in the order of the data frame: shape ``(numbers,)``. Counts are whole, from 0 on."""
+        if self.statistic == SUM:
+            return self.least_squares
+        tables = list(self._tables.values())
+        place, groups = _parts_of(tables, self.tree)
+        starts = np.cumsum([0, *(len(each.keys) for each in tables)])
+        parts = self.least_squares[starts[place] : starts[place + 1]]
+        whole = whole_parts(parts, groups, self.privacy.most_records)
+        sums = [_summed(whole, [group]) for group in groups]
+        return np.concatenate([*sums[:place], whole, *sums[place:]])
 
     def table(self, name: str) -> dict[Key, Any]:
         """The consistent numbers of one table, by category; a total is under ``()``.
@@ -155,6 +273,7 @@ class Consistent(Joined):
             end = start + len(each.keys)
             if own == name:
                 keys, values = [key[0] if len(key) == 1 else key for key in each.groups], self.values[start:end]
+                values = values.astype(np.int64) if self.statistic == COUNT else values
                 found = values.tolist() if each.grid is None else values.reshape(-1, each.slots)
                 return dict(zip(keys, found, strict=True))
             start = end
@@ -164,7 +283,8 @@ class Consistent(Joined):
         """Confidence limits of the numbers, each on its own with probability `level`.
 
         The noise of every release is simulated and goes through the same linear map as the released numbers, so the
-        error of a consistent number has the law of what is simulated. Limits of counts are whole, and not below zero.
+        error of a number by least squares has the law of what is simulated. Limits of counts are whole, and not below
+        zero; they contain the whole number that stands beside them.
 
         With `population`, they are for the expected numbers in a sample of this size, which needs independent units of
         one record each. Numbers of a sample add up, so that its deviations pass the map unchanged: they are added to
@@ -178,9 +298,10 @@ class Consistent(Joined):
         """
         level, fitted, most = chance("level", level), self._fitted, self.privacy.most_records
         errors = upper_quantiles(np.abs(fitted.errors), level) + fitted.rounding
-        records = np.stack([self.values - errors, self.values + errors], axis=1)
+        exact = self.least_squares
+        records = np.stack([exact - errors, exact + errors], axis=1)
         if self.statistic == COUNT:
-            records = whole_ends(self.values, errors, most)
+            records = outermost(whole_ends(exact, errors, most), np.stack([self.values] * 2, axis=1))
         if not population:
             return records
         require_independent(self.privacy)
@@ -188,12 +309,12 @@ class Consistent(Joined):
         moved, units = fitted.errors[:draws], inf if most is None else float(most)
         normal = sampling_generator(None).standard_normal(moved.shape)
         if self.statistic == COUNT:
-            return outermost(records, mean_intervals(self.values, moved, normal, units, level))
+            return outermost(records, mean_intervals(exact, moved, normal, units, level))
         spent = SPENT * (1 - level)
         squares = np.concatenate([_largest_squares(each.members, 1 - spent) for each in self._tables.values()])
-        spread = np.sqrt(np.maximum(squares - self.values**2 / units, 0.0))
+        spread = np.sqrt(np.maximum(squares - exact**2 / units, 0.0))
         errors = upper_quantiles(np.abs(moved + normal * spread), level + spent) + fitted.rounding
-        return outermost(records, np.stack([self.values - errors, self.values + errors], axis=1))
+        return outermost(records, np.stack([exact - errors, exact + errors], axis=1))
 
     @cached_property
     def _tables(self) -> dict[str, _Table]:
@@ -201,7 +322,7 @@ class Consistent(Joined):
 
     @cached_property
     def _fitted(self) -> _Fitted:
-        return _fit(list(self._tables.values()), self.statistic)
+        return _fit(list(self._tables.values()), self.statistic, self.tree)
 
     def _members(self) -> Mapping[str, Any]:
         """Each table that is one result, and each result of those by category: documents are not nested deeper."""
@@ -213,8 +334,13 @@ class Consistent(Joined):
 
     def _columns(self) -> Mapping[str, Any]:
         parts = [(name, each, key) for name, each in self._tables.items() for key in each.keys]
-        columns = max((each.columns for each in self._tables.values()), key=len)
-        labels = [(column, [each.words(column, key) for _, each, key in parts]) for column in columns]
+        tables = sorted(self._tables.values(), key=lambda each: -len(each.columns))
+        used = dict.fromkeys(column for each in tables for column in each.columns)
+        wider = [level for level in self.tree.levels if level in used]
+        labels = [
+            (column, [each.words(column, key, self.tree) for _, each, key in parts])
+            for column in dict.fromkeys((*wider, *used))
+        ]
         joined = display.join_columns(
             labels, {"released": self.released, "consistent": self.values}, reserved=["table"]
         )
@@ -222,7 +348,7 @@ class Consistent(Joined):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         tables = list(self._tables.values())
-        place, _ = _parts_of(tables)
+        place, _ = _parts_of(tables, self.tree)
         start = sum(len(each.keys) for each in tables[:place])
         own = slice(start, start + len(tables[place].keys))
         label = f"{WORDS[self.statistic]} of {tables[place].members[0].label}"
@@ -239,7 +365,8 @@ class Consistent(Joined):
             {"name": name, "by": list(each.columns), "categories": list(each)} if isinstance(each, ByCategory) else name
             for name, each in self.tables.items()
         ]
-        return {"consistent": self.statistic, "tables": tables}
+        nested = {"levels": list(self.tree.levels), "nested": self.tree.nested} if self.tree.levels else {}
+        return {"consistent": self.statistic, "tables": tables, **nested}
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Self:
@@ -248,7 +375,8 @@ class Consistent(Joined):
             tables = {
                 (each if isinstance(each, str) else each["name"]): _read(opened, each) for each in question["tables"]
             }
-        return cls(*_required(tables, question["consistent"]))
+        tree = Tree(tuple(question.get("levels", ())), question.get("nested", ()))
+        return cls(*_required(tables, question["consistent"], tree))
 
     def _in_short(self) -> tuple[str, ...]:
         return self.statistic, f"{len(self.tables)} tables", f"{len(self.values)} numbers"
@@ -258,18 +386,29 @@ class Consistent(Joined):
         return [*parts, ("p-value of what noise explains", f"{self.p_value:.2g}")]
 
 
-def consistent(results: Mapping[str, Table] | Sequence[Table], statistic: str = COUNT) -> Consistent:
+def consistent(
+    results: Mapping[str, Table] | Sequence[Table],
+    statistic: str = COUNT,
+    *,
+    levels: Sequence[str] = (),
+    nested: Nested = (),
+) -> Consistent:
     """Counts, or sums, of several releases of the same records that add up. Spends nothing.
 
     One of the results has the categories of all columns: the parts. All others are totals of them: by some of these
     columns, or of everything. What parts and totals differ by is shared by weighted least squares, each by its
     variance: no other linear estimate without bias has less of it (Aitken 1936; as in Hay and others 2010, for tables
-    of any margins).
+    of any margins). Counts are then rounded to whole numbers, from 0 on, which add up as well.
+
+    Columns may also be levels of a tree of any depth: then one result has the categories of the lowest level, and
+    others those of wider ones.
 
     Args:
         results: Released counts, sums, summaries, two-way tables or histograms, by name or in a list. The cells of
             histograms are categories: all histograms need the same ones, and a count is a total of their cells.
         statistic: ``"count"``, or ``"sum"`` where all results have sums of one column between the same bounds.
+        levels: Columns whose categories lie within each other, the widest first.
+        nested: Their labels: those of the first level, each with those below it, down to lists of the last level.
 
     Returns:
         A `Consistent`: the numbers of all tables, with intervals.
@@ -291,12 +430,12 @@ def consistent(results: Mapping[str, Table] | Sequence[Table], statistic: str = 
     ...     parts = session.ask(dp.CountQuestion("age", by=dp.Categories("sex", ("F", "M"))), half)
     ...     total = session.ask(dp.CountQuestion("age"), half)
     >>> fitted = dp.consistent({"sex": parts, "everybody": total})
-    >>> bool(abs(sum(fitted.table("sex").values()) - fitted.table("everybody")[()]) < 1e-6)
+    >>> sum(fitted.table("sex").values()) == fitted.table("everybody")[()]
     True
     """
     if not isinstance(results, Mapping):
         results = dict(enumerated(list(results)))
-    return Consistent(*_required(dict(results), statistic))
+    return Consistent(*_required(dict(results), statistic, Tree(tuple(levels), nested)))
 
 
 def enumerated(results: Sequence[Any]) -> list[tuple[str, Any]]:
@@ -313,7 +452,7 @@ def enumerated(results: Sequence[Any]) -> list[tuple[str, Any]]:
     return list(found.items())
 
 
-def _required(tables: Mapping[str, Any], statistic: object) -> tuple[dict[str, Any], str]:
+def _required(tables: Mapping[str, Any], statistic: object, tree: Tree) -> tuple[dict[str, Any], str, Tree]:
     """The tables and the statistic, if these can be made to add up."""
     word = {COUNT: COUNT, SUM: SUM}.get(str(statistic))
     if word is None:
@@ -335,11 +474,11 @@ def _required(tables: Mapping[str, Any], statistic: object) -> tuple[dict[str, A
             raise Refused("statistic", "sums of one column between the same bounds are needed in all results")
     if any(each != cells[0] for each in cells):
         raise Refused("results", "histograms of one column in the same cells are needed")
-    _ = _parts_of(list(read.values()))
+    _ = _parts_of(list(read.values()), tree)
     members = [f"{name}: {named(key)}" for name, each in read.items() for key in each.groups]
     if len({*members, *read}) < len(members) + len(read):
         raise Refused("results", "two numbers would have one name: call the tables otherwise")
-    return {str(name): each for name, each in tables.items()}, word
+    return {str(name): each for name, each in tables.items()}, word, tree
 
 
 def _table(result: object) -> _Table:
@@ -402,9 +541,15 @@ class _Bars(NamedTuple):
         )  # fmt: skip
 
 
-def _parts_of(tables: Sequence[_Table]) -> tuple[int, list[IntArray]]:
+def _parts_of(tables: Sequence[_Table], tree: Tree) -> tuple[int, list[IntArray]]:
     """The number of the table with all columns, and of each other one the number of the total that each part is in."""
-    place = max(range(len(tables)), key=lambda each: len(tables[each].columns))
+
+    def columns_of_others(place: int) -> int:
+        return sum(
+            tree.reaches(column, tables[place].columns) is not None for each in tables for column in each.columns
+        )
+
+    place = max(range(len(tables)), key=lambda each: (columns_of_others(each), len(tables[each].columns)))
     parts = tables[place]
     if len(parts.keys) > MOST_PARTS or sum(len(each.keys) for each in tables) - len(parts.keys) > MOST_TOTALS:
         raise Refused("results", f"at most {MOST_PARTS} parts and {MOST_TOTALS} totals are made consistent")
@@ -412,11 +557,10 @@ def _parts_of(tables: Sequence[_Table]) -> tuple[int, list[IntArray]]:
     for number, table in enumerate(tables):
         if number == place:
             continue
-        if not set(table.columns) <= set(parts.columns):
+        if any(tree.reaches(column, parts.columns) is None for column in table.columns):
             raise Refused("results", "one result with the categories of all the columns is needed")
-        places = [parts.columns.index(name) for name in table.columns]
-        numbers = {key: row for row, key in enumerate(table.keys)}
-        own = [tuple(key[place] for place in places) for key in parts.keys]
+        numbers = {key: row for row, key in enumerate(table.texts(table.columns, tree))}
+        own = parts.texts(table.columns, tree)
         if set(own) != set(numbers):
             raise Refused("results", "the same categories are needed in all results")
         found.append(np.array([numbers[key] for key in own]))
@@ -433,8 +577,8 @@ class _Fitted(NamedTuple):
     p_value: float
 
 
-def _fit(tables: Sequence[_Table], statistic: str) -> _Fitted:
-    place, groups = _parts_of(tables)
+def _fit(tables: Sequence[_Table], statistic: str, tree: Tree) -> _Fitted:
+    place, groups = _parts_of(tables, tree)
     draws = min(DRAWS, max(LEAST_DRAWS, NUMBERS // sum(len(each.keys) for each in tables)))
     draw = public_generator(None)
     estimates = [_estimates(each.members, statistic, draws, draw) for each in tables]
@@ -514,6 +658,96 @@ def _squares(one: Summary, sums: Sequence[Any]) -> Any:
     count, value, *others = sums
     square = (others[0] / HALF**2 + count) / 2 if others else count
     return middle**2 * count + 2 * middle * half * value / HALF + half**2 * square
+
+
+# Whole numbers from 0 on that add up, near those of least squares.
+#
+# Parts decide all totals, so any whole parts add up. What keeps totals near theirs is the order: the total of all is
+# rounded first and shared among the groups of the next finer totals, each of these among the groups within it, down to
+# parts (top-down, as Abowd and others 2022 do for a census). Totals that do not lie within the others, as those of a
+# second column, are then brought nearer by moving single records between parts of one group.
+
+
+def whole_parts(parts: FloatArray, groups: Sequence[IntArray], most: int | None = None) -> FloatArray:
+    """Round parts to whole numbers from 0 on whose totals are near those of these parts: of the same shape.
+
+    Args:
+        parts: Numbers of parts, which may be negative, (parts,).
+        groups: Of each table of totals, the number of the total that each part is in.
+        most: The largest number of all together; None: there is none.
+
+    >>> whole_parts(np.array([1.4, 1.4, 1.4, -0.2]), [np.array([0, 0, 0, 1])]).tolist()
+    [2.0, 1.0, 1.0, 0.0]
+    """
+    finer, across = _nested_totals(groups)
+    total = max(round(float(parts.sum())), 0)
+    whole, of_group = np.array([float(total if most is None else min(total, most))]), np.zeros(len(parts), np.int64)
+    for group in (*finer, np.arange(len(parts))):
+        values, shared = _summed(parts, [group]), np.zeros(int(group.max()) + 1)
+        parent = np.zeros(len(shared), np.int64)
+        parent[group] = of_group
+        order = np.argsort(parent, kind="stable")
+        for number, children in enumerate(np.split(order, np.searchsorted(parent[order], np.arange(1, len(whole))))):
+            shared[children] = share_whole(values[children], int(whole[number]))
+        whole, of_group = shared, group
+    within = finer[-1] if finer else np.zeros(len(parts), np.int64)
+    return _moved_nearer(whole, parts, within, across)
+
+
+def share_whole(values: FloatArray, total: int) -> FloatArray:
+    """The whole numbers from 0 on with this total that are nearest to the values, in squares: of their shape.
+
+    They are the nearest real ones (`on_simplex`), rounded down, and one more for those with the largest rests.
+
+    >>> share_whole(np.array([2.6, 0.6, -3.0]), 3).tolist()
+    [3.0, 0.0, 0.0]
+    """
+    if total <= 0 or not len(values):
+        return np.zeros(len(values))
+    exact = on_simplex(values, float(total))
+    whole = np.floor(exact + TINY * total)
+    rest = exact - whole
+    more = np.argsort(-rest, kind="stable")[: max(total - int(whole.sum()), 0)]
+    whole[more] += 1
+    return whole
+
+
+def _nested_totals(groups: Sequence[IntArray]) -> tuple[list[IntArray], list[IntArray]]:
+    """Totals of which each lies within the one before, from few to many, and all others."""
+    finer, across = list[IntArray](), list[IntArray]()
+    for group in sorted(groups, key=lambda each: int(each.max())):
+        coarse = finer[-1] if finer else np.zeros(len(group), np.int64)
+        pairs = len(np.unique(np.stack([group, coarse]), axis=1).T)
+        (finer if pairs == int(group.max()) + 1 else across).append(group)
+    return finer, across
+
+
+def _moved_nearer(whole: FloatArray, parts: FloatArray, within: IntArray, across: Sequence[IntArray]) -> FloatArray:
+    """Move records between parts of a group as long as that brings parts and totals nearer, in squares."""
+    whole = whole.copy()
+    for _ in range(MOST_MOVES if across else 0):
+        excess = [_summed(whole - parts, [group]) for group in across]
+        above = whole - parts + sum(each[group] for each, group in zip(excess, across, strict=True))
+        # A record that moves from part i to part j changes the squares by 2 * (apart - above_i + above_j), where apart
+        # is 1 and the number of tables in which both parts are of different totals.
+        best = 0.0, 0, 0
+        for group in np.unique(within[np.abs(above) > 0]):
+            own = np.flatnonzero(within == group)
+            given = own[whole[own] >= 1]
+            if not len(given):
+                continue
+            source = given[np.argsort(-above[given], kind="stable")[:MOST_TRIED]]
+            target = own[np.argsort(above[own], kind="stable")[:MOST_TRIED]]
+            apart = 1.0 + sum((each[source][:, None] != each[target]).astype(float) for each in across)
+            change = apart - above[source][:, None] + above[target]
+            change[source[:, None] == target] = 0.0
+            row, column = np.unravel_index(int(np.argmin(change)), change.shape)
+            best = min(best, (float(change[row, column]), int(source[row]), int(target[column])))
+        if best[0] >= -TINY:
+            break
+        whole[best[1]] -= 1
+        whole[best[2]] += 1
+    return whole
 
 
 def _summed(values: FloatArray, groups: Sequence[IntArray]) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan, nan
 from types import MappingProxyType
 from typing import Any, Unpack
 
@@ -31,6 +32,8 @@ MOST_CELLS = 2**12
 DRAWS, AT_ONCE = 2000, 2**24
 LEAST = 0.5
 """Records: fewer are none."""
+LEAST_SIDE = 2
+"""Rows, and columns, that are not empty: of fewer nothing can depend on anything."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,6 +51,7 @@ class Contingency(Covered):
         statistic: Pearson's chi-squared, with the variance of the noise added to that of sampling in each cell.
         p_value: The probability that independent columns give at least this statistic. Noise and sampling are
             simulated, and records are taken as independent; a chi-squared distribution would take noise for dependence.
+            Both are *not known*, NaN, where noise alone may have made all but one row, or one column.
         rows, columns: The declared categories.
         privacy: The privacy statement, which every picture shows.
         evidence: What all this was read from.
@@ -91,7 +95,10 @@ class Contingency(Covered):
         noted = privacy.noted(*notes_on_dependence(privacy))
         spread = noise.std(axis=0).ravel()
         count = known_counts(cells.ravel(), spread, privacy.most_records, lambda: _errors(noise, KNOWN))
-        return cls(count.reshape(cells.shape), cells, statistic, p_value, rows, columns, noted, evidence)
+        table = cls(count.reshape(cells.shape), cells, statistic, p_value, rows, columns, noted, evidence)
+        if min(int(table._is_there(axis).sum()) for axis in (0, 1)) < LEAST_SIDE:
+            return replace(table, statistic=nan, p_value=nan)
+        return table
 
     @property
     def expected(self) -> FloatArray:
@@ -217,6 +224,8 @@ class Contingency(Covered):
     @property
     def test(self) -> str:
         """The result of the test, in words."""
+        if isnan(self.p_value):
+            return "independence: not known, for noise alone may have made all but one row or column"
         return f"chi-squared {numeral(self.statistic)}, p-value of independence {self.p_value:.2g}, noise included"
 
     def labelled(

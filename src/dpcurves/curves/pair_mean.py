@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import hypot, inf, prod, sqrt
+from math import hypot, inf, isfinite, prod, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..arrays import FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Outside
 from ..inference import draws_for, interval, level_of_an_end, noise_of, numbered_generator
+from ..inference.knowledge import KNOWN_AT, known_number
 from ..laws.law import LEAST_PEOPLE, Answered
 from ..summaries import Kernel, on_simplex, quadratic
 from .histogram import Histogram
@@ -32,7 +33,8 @@ class UStatistic:
     """A U-statistic, an average over pairs of people, with its interval and a bound on the error of rounding to cells.
 
     Attributes:
-        value: The estimate. The bias from noise is subtracted, except from areas under ROC curves.
+        value: The estimate. The bias from noise is subtracted, except from areas under ROC curves. NaN where it is not
+            known: see `dpcurves.inference.knowledge`.
         resolution: A bound on how far the statistic of cells may be from that of the exact values.
         level_of: A function that gives the ends of the interval for the statistic of the cells at a level; see
             `interval`.
@@ -51,6 +53,11 @@ class UStatistic:
     least: float = -inf
     most: float = inf
     pairs: int | None = None
+
+    def __post_init__(self) -> None:
+        if isfinite(self.least) and isfinite(self.most):  # others have ends wherever they have a value
+            known = known_number(self.value, self.interval(KNOWN_AT), self.least, self.most)
+            object.__setattr__(self, "value", known)
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """An interval that contains the statistic of these records' exact values with probability about `level`.

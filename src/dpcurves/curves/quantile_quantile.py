@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
+from types import MappingProxyType
 from typing import Any, Protocol, Unpack
 
 import numpy as np
@@ -80,6 +82,9 @@ class QuantileQuantile(Joined):
     SUMMARY = (("first", "{first!r}"), ("second", "{second!r}"))
     COLUMNS = ("p", "first=x", "second=y")
     ENDS = ("first_lower", "first_upper", "second_lower", "second_upper")
+    RANGES = MappingProxyType({
+        "first": (-inf, inf, "first_lower", "first_upper"), "second": (-inf, inf, "second_lower", "second_upper")
+    })  # fmt: skip
 
     p: FloatArray
     first: Invertible
@@ -156,8 +161,9 @@ class QuantileQuantile(Joined):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         both = self.first.privacy, self.second.privacy
+        x, y = self._where_known("first", self.x), self._where_known("second", self.y)
         return display.draw_quantile_quantile(
-            self.x, self.y, both, labels=self._labels, edges=(self.first.x, self.second.x), shades=shades, ax=how["ax"],
+            x, y, both, labels=self._labels, edges=(self.first.x, self.second.x), shades=shades, ax=how["ax"],
             name=how["name"],
         )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from types import MappingProxyType
 from typing import Any, ClassVar, Unpack
 
@@ -48,6 +49,7 @@ class Quantiles(Covered):
         "cell_upper": {"description": "Where it ends; null: it has no end.", **display.COLUMN},
     })  # fmt: skip
     MAY_LACK = ("cell_lower", "cell_upper")  # earlier versions did not write these
+    RANGES = MappingProxyType(dict.fromkeys(("x", "cell_lower", "cell_upper"), (-inf, inf)))
     WEIGHTED: ClassVar[bool] = False
     CURVE: ClassVar[type[CDF]] = CDF
 
@@ -99,7 +101,7 @@ class Quantiles(Covered):
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         drawn = {"label": self.curve.label, "edges": getattr(self.curve, "x", ()), "weighted": self.WEIGHTED, **how}
-        return display.draw_quantiles(self.p, self.x, cells=self.cells, shades=shades, **drawn)  # type: ignore[arg-type]
+        return display.draw_quantiles(self.p, self._where_known("x", self.x), cells=self.cells, shades=shades, **drawn)  # type: ignore[arg-type]
 
     def _columns(self) -> dict[str, FloatArray]:
         lower, upper = self.cells.T

@@ -20,6 +20,7 @@ from ..data import SCORES, Axis, Category, Grid, Outside, Predictor
 from ..display.canvas import POPULATION, Shade, covering
 from ..histograms import EstimatedTable, TableEstimator
 from ..inference import mean_residuals, public_generator, residual_envelope
+from ..inference.knowledge import known_values
 from ..privacy import Model, ReplaceOne, declared
 from ..queries import FINEST_SHARE, LARGEST_LEAST, CoverageQuery, MergePartitionQuery
 from ..summaries.two_classes import on_simplex
@@ -444,7 +445,7 @@ class BinnedResiduals(OfGroups):
 
     Attributes:
         prob_pred: Mean prediction of each bin, of shape ``(bins,)``.
-        residual: Mean residual, of the same shape.
+        residual: Mean residual, of the same shape; NaN where a right model may have any, from -1 to 1.
         count: Records in each bin, never below zero.
         edges: Where the bins lie, of shape ``(bins + 1,)``.
         privacy: The privacy statement, which every picture shows.
@@ -469,7 +470,9 @@ class BinnedResiduals(OfGroups):
         """From released bins."""
         released, privacy = groups.released, privacy.noted(*notes_on_dependence(privacy))
         count = np.maximum(released.count, 0.0)
-        return cls(released.mean, mean_residuals(released), count, groups.grid.edges, privacy, groups)
+        bins = cls(released.mean, mean_residuals(released), count, groups.grid.edges, privacy, groups)
+        known = known_values(bins.residual, (-bins.envelope, bins.envelope), -1.0, 1.0)
+        return replace(bins, residual=known)
 
     @cached_property
     def envelope(self) -> FloatArray:
@@ -482,12 +485,13 @@ class BinnedResiduals(OfGroups):
 
     @property
     def outside(self) -> float:
-        """The share of bins whose residual leaves `envelope`: about 0.05 if the model is right."""
+        """The share of known bins whose residual leaves `envelope`: about 0.05 if the model is right."""
         return self.outside_of(self.envelope)
 
     def outside_of(self, envelope: FloatArray) -> float:
         """The share of bins whose residual leaves this envelope."""
-        return float((np.abs(self.residual) > envelope).mean())
+        known = np.isfinite(self.residual)
+        return float((np.abs(self.residual) > envelope)[known].mean()) if known.any() else nan
 
     def envelope_at(self, level: float, *, generator: np.random.Generator | None = None) -> FloatArray:
         """The half-width within which each mean residual lies with probability `level` if the model is right.

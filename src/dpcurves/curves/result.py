@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache, cached_property
 from hashlib import sha256
 from inspect import cleandoc, isabstract, isfunction
-from math import inf, sqrt
+from math import inf, isnan, sqrt
 from pathlib import Path
 from string import Formatter
 from types import MappingProxyType
@@ -29,6 +29,7 @@ from ..conversation import Evidence, PrivacyStatement, Release
 from ..data import Categories, Grid, MissingReason, Outside
 from ..display import POPULATION, RECORDS, Shade, covering, numeral
 from ..fields import load_results
+from ..inference.knowledge import KNOWN_AT, known_curve, known_values
 from ..summaries.two_classes import LEAST_MASS
 
 if TYPE_CHECKING:
@@ -429,6 +430,10 @@ class _Words(Formatter):
     def convert_field(self, value: Any, conversion: Any) -> Any:
         return numeral(value) if conversion == "n" else super().convert_field(value, conversion)
 
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        is_unknown = isinstance(value, float) and isnan(value)
+        return numeral(value) if is_unknown else super().format_field(value, format_spec)
+
 
 class Drawing(TypedDict):
     """Arguments of every picture: the statement below it, the axes, and what the legend calls it."""
@@ -749,6 +754,10 @@ class Released(Result, ABC):
         named = (each.partition("=") for each in self.COLUMNS)
         return {name: getattr(self, attribute or name) for name, _, attribute in named}
 
+    def _known_columns(self) -> dict[str, Any]:
+        """The columns, NaN where a number is not known."""
+        return dict(self._columns())
+
     def _arrays(self) -> Mapping[str, object]:
         return {name: getattr(self, name) for name in self.ARRAYS} or self._columns()
 
@@ -844,10 +853,16 @@ class Covered(Remembering, Released):
     Attributes:
         COVERS: The name of the band or the intervals in legends.
         ENDS: The columns of the ends.
+        RANGES: The columns of numbers that may be *not known*, each with the least and the most that it can be, and the
+            columns of its ends, if they are others than the first two: see `dpcurves.inference.knowledge`. Where a
+            number is not known the data frame, files and pictures leave it out.
+        IS_CURVE: Whether they are points of a curve, which is known or not as a whole.
     """
 
     COVERS: ClassVar[str] = "simultaneous intervals"
     ENDS: ClassVar[tuple[str, ...]] = ("lower", "upper")
+    RANGES: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType({})
+    IS_CURVE: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -910,8 +925,48 @@ class Covered(Remembering, Released):
 
         The ends are for these records, or, with `population`, for the population.
         """
-        ends = () if level is None else self._ends(level, population=population)
-        return display.to_frame({**self._columns(), **dict(zip(self.ENDS, ends, strict=False))})
+        ends = {} if level is None else self._named_ends(level, population=population)
+        return display.to_frame({**self._known_columns(), **ends})
+
+    def _named_ends(self, level: float, *, population: bool) -> dict[str, Any]:
+        """The ends of bands or intervals by their columns."""
+        return dict(zip(self.ENDS, self._ends(level, population=population), strict=False))
+
+    def _known_columns(self) -> dict[str, Any]:
+        return self._all_where_known(self._columns())
+
+    def _all_where_known(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            name: self._where_known(name, column) if name in self.RANGES else column for name, column in columns.items()
+        }
+
+    def _where_known(self, name: str, column: Any) -> Any:
+        """A column of numbers, NaN where they are not known."""
+        least, most, *names = self._range_of(name)
+        ends = self._ends_that_decide
+        if not ends:
+            return column
+        mask = known_curve if self.IS_CURVE else known_values
+        return mask(column, [ends[end] for end in names or self.ENDS[:2]], least, most)
+
+    def _range_of(self, name: str) -> tuple[Any, ...]:
+        return self.RANGES[name]
+
+    @cached_property
+    def _ends_that_decide(self) -> Mapping[str, Any]:
+        """The ends, for these records, that decide which numbers are known; empty where all of them surely are."""
+        if not self._may_be_unknown() or self._points() > MOST_SHADED:
+            return {}
+        return self._named_ends(KNOWN_AT, population=False)
+
+    def _may_be_unknown(self) -> bool:
+        """Tell whether noise is large enough to hide a number; a result may know better without simulating it."""
+        return True
+
+    def to_json(self) -> str:
+        """The result as JSON in the published format, with its releases: intervals can be computed again from it."""
+        known = self._all_where_known(self._arrays())
+        return display.envelope(self.KIND, known, self.privacy, self.evidence_json())
 
     def columns_with_ends(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None

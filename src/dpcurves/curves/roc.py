@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan
+from types import MappingProxyType
 from typing import Any, Unpack
 
 import numpy as np
@@ -20,6 +22,7 @@ from ..display import DrawnArea, Region, Shade, area_rows, covering
 from ..estimation.two_classes import two_classes
 from ..inference import RocBand, population_roc_band, roc_band, spread_out
 from ..inference.areas import FEW_DRAWS, CountedAreas, area_interval, expected_width, settled_area, shares_of
+from ..inference.knowledge import known_number
 from ..inference.simulation import draws_for, public_generator, sampling_generator
 from ..queries import AucQuery, PrefixQuery
 from ..summaries import above, auc_of_steps, binormal_tpr, roc_points
@@ -123,7 +126,7 @@ class ROC(TableReading):
         tpr: True positive rates, from 0 to 1, of the same shape.
         thresholds: Falling; a score at or above threshold i is called positive at point i. The first is infinite.
         auc: Area under the curve; where noise is small, it is computed from the counts before they were made monotone,
-            which is closest to the truth: see `settled_area`.
+            which is closest to the truth: see `settled_area`. NaN where it is not known: see `known_number`.
         table: What the curve was read from.
         title: The title of pictures.
         positive: Which label is positive.
@@ -140,6 +143,10 @@ class ROC(TableReading):
     COLUMNS = ("fpr", "tpr", "threshold=thresholds")
     ARRAYS = ("fpr", "tpr", "thresholds", "auc")
     ENDS = RocBand._fields
+    RANGES = MappingProxyType({
+        "fpr": (0.0, 1.0, "fpr_lower", "fpr_upper"), "tpr": (0.0, 1.0, "tpr_lower", "tpr_upper")
+    })  # fmt: skip
+    IS_CURVE = True
 
     fpr: FloatArray
     tpr: FloatArray
@@ -160,13 +167,24 @@ class ROC(TableReading):
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
         noise = [each for each, _ in evidence.sums.simulate(evidence.total, FEW_DRAWS, public_generator(None))]
         area = settled_area((fpr, tpr), cells, CountedAreas(evidence.unbiased, shares_of(fpr, tpr), noise))
-        return cls(fpr, tpr, table.thresholds, area, table, title, positive, within)
+        curve = cls(fpr, tpr, table.thresholds, area, table, title, positive, within)
+        if curve._is_clear:
+            return curve
+        return replace(curve, auc=known_number(area, curve.auc_interval(LEVEL), 0.0, 1.0))
+
+    @property
+    def _is_clear(self) -> bool:
+        """Tell whether each class has so many records that its noise hides nothing."""
+        law, total = self.evidence.sums, self.evidence.total
+        records, noise = self.evidence.unbiased.sum(axis=1), np.sqrt(law.prefix_variances(total is not None)[:, -1])
+        return bool((records > MANY * noise).all())
+
+    def _may_be_unknown(self) -> bool:
+        return not self._is_clear
 
     def notes_on_noise(self) -> tuple[str, ...]:
         """A note if nothing is known of the curve anywhere; the band is computed only where that may be."""
-        law, total = self.evidence.sums, self.evidence.total
-        records, noise = self.evidence.unbiased.sum(axis=1), np.sqrt(law.prefix_variances(total is not None)[:, -1])
-        if (records > MANY * noise).all():
+        if self._is_clear:
             return ()
         _, lower, upper = self.band(LEVEL).steps()
         return notes_on_width(upper - lower, "the band at every false positive rate")
@@ -198,6 +216,8 @@ class ROC(TableReading):
         """
         level = chance("level", level)
         require_independent(self.privacy, population)
+        if isnan(self.auc):
+            return 0.0, 1.0
         draws = public_generator(generator)
         counted = _areas(self.evidence, shares_of(self.fpr, self.tpr), draws, self.table.tied)
         if self.within is not None:
@@ -254,8 +274,9 @@ class ROC(TableReading):
         return self.band(level, population=population)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+        fpr, tpr = self._where_known("fpr", self.fpr), self._where_known("tpr", self.tpr)
         return display.draw_roc(
-            self.fpr, self.tpr, self.auc, title=self.title, positive=self.positive,
+            fpr, tpr, self.auc, title=self.title, positive=self.positive,
             areas=[each for each in shades if isinstance(each, DrawnArea)],
             regions=[each for each in shades if isinstance(each, Region)], **how,
         )  # fmt: skip

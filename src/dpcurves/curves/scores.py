@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
-from math import log
+from math import isnan, log
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Unpack
 
@@ -22,6 +22,7 @@ from ..data import Axis, Grid
 from ..data.axis import Category, Predictor, TypedAxis
 from ..data.grid import HUNDREDTHS
 from ..display import numeral
+from ..display.numerals import answered_point
 from ..fields import of_field
 from ..inference.moments import Measured, difference
 from ..privacy import Adjacency, PrivacyLoss
@@ -184,8 +185,13 @@ class Scores(TableReading):
         """
         if at is None:
             return ScoreCalibration.of_groups(self.table, groups_of(groups, self.table.grid))
-        edges = self.table.grid.nearest_edge(np.asarray(at, dtype=np.float64))
-        return ScoreCalibration.beginning(self.table, np.unique([0, *edges[edges < self.table.grid.cells]]))
+        grid, asked = self.table.grid, np.asarray(at, dtype=np.float64)
+        edges = grid.nearest_edge(asked)
+        pairs = zip(grid.edge(edges).tolist(), asked.tolist(), strict=True)
+        points = [answered_point(*pair) for pair in pairs if answered_point(*pair) != answered_point(pair[0], pair[0])]
+        moved = (f"groups end at {', '.join(points)}",) if points else ()
+        table = replace(self.table, privacy=self.table.privacy.noted(*moved)) if moved else self.table
+        return ScoreCalibration.beginning(table, np.unique([0, *edges[edges < grid.cells]]))
 
     def confusion(self, threshold: float) -> Confusion:
         """The confusion matrix, and rates, at the edge of the grid that is nearest to `threshold`.
@@ -254,7 +260,8 @@ class Scores(TableReading):
         return {**super()._arrays(), "readings": {each.key: self.value(each) for each in self.readings}}
 
     def _in_short(self) -> tuple[str, ...]:
-        return (f"AUC {self.value(Reading.AUC):.3f}", f"{self.table.grid.cells} cells")
+        area = self.value(Reading.AUC)
+        return ("AUC not known" if isnan(area) else f"AUC {area:.3f}", f"{self.table.grid.cells} cells")
 
     def _summary(self) -> list[tuple[str, str]]:
         return [(each.value.words, numeral(self.value(each))) for each in self.readings]

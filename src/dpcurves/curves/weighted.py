@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import sqrt
+from math import isnan, nan, sqrt
 from typing import Any, SupportsIndex, cast
 
 import numpy as np
@@ -68,7 +68,9 @@ class Squares:
         return float(self.sums.sum() + self.evidence.values[-1] / Weights.STEPS)
 
     def design_effect(self, caps: float) -> float:
-        """That of Kish (1965), n sum w^2 / (sum w)^2, at a sum of weights over the cap."""
+        """That of Kish (1965), n sum w^2 / (sum w)^2, at a sum of weights over the cap; NaN where noise hides it."""
+        if caps <= CLEAR or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise:
+            return nan
         return kish(self.records, caps, float(self.sums.sum()))
 
     def ratios(self, slots: FloatArray) -> Ratios:
@@ -131,15 +133,15 @@ def asked_of_weights(axes: Any, weights: Weights, setting: Setting) -> Needs[tup
 def note_of(squares: Squares, caps: float) -> str:
     """The note of every weighted result: cap, records left out, and the design effect, from released numbers."""
     rule = f"{squares.weights}, {MISSING_WEIGHTS}"
-    if caps <= CLEAR or float(squares.sums.sum()) <= len(squares.starts) ** 0.5 * squares.noise:
-        return f"{rule}; noise hides the design effect of the weights"
     effect = squares.design_effect(caps)
+    if isnan(effect):
+        return f"{rule}; noise hides the design effect of the weights"
     return f"{rule}; the design effect of the weights is about {effect:.2f} (Kish: n sum w^2 / (sum w)^2)"
 
 
 def rows_of_weights(curve: Any) -> list[tuple[str, str]]:
     """Rows of the HTML summary of a weighted curve."""
-    return [("sum of weights", numeral(curve.count)), ("design effect", f"{curve.design_effect:.2f}")]
+    return [("sum of weights", numeral(curve.count)), ("design effect", numeral(curve.design_effect, 0.1))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +293,10 @@ class WeightedCDF(CDF):
 
     @property
     def design_effect(self) -> float:
-        """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965). At least 1."""
+        """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965).
+
+        At least 1; NaN where noise hides it.
+        """
         return self.prefixes.design_effect
 
     def histogram(self, bins: SupportsIndex | ArrayLike) -> Bins:

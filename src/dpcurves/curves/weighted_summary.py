@@ -15,6 +15,7 @@ from ..arguments import Refused, chance
 from ..arrays import FloatArray
 from ..conversation import Evidence, Needs, PrivacyStatement, Setting, Single, needed
 from ..data import Axis, Grid, Weights
+from ..display import numeral
 from ..inference import noise_of, public_generator, upper_quantile
 from ..queries import COARSE, Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
 from .by_category import axis_label, in_words
@@ -101,7 +102,10 @@ class WeightedSummary(Summary):
 
     @property
     def design_effect(self) -> float:
-        """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965). At least 1."""
+        """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965).
+
+        At least 1; NaN where noise hides it.
+        """
         return self._squares.design_effect(_caps(self.turns))
 
     def intervals(
@@ -197,7 +201,7 @@ class WeightedSummary(Summary):
         return cls.read_weighted(turns, bounds, question["label"], opened.privacy, weights, center, statistic)
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [*super()._summary(), ("design effect", f"{self.design_effect:.2f}")]
+        return [*super()._summary(), ("design effect", numeral(self.design_effect, 0.1))]
 
 
 def chosen_statistic(statistic: object) -> str:

@@ -119,6 +119,20 @@ def standing(value: float, lower: float, upper: float, *, known_to: float = 0.0)
     return f"below {numeral(upper)}" if isfinite(upper) else "not known"
 
 
+NEAR = 1e-9
+"""The relative distance within which two points are one: an edge of a grid is computed in doubles."""
+
+
+def answered_point(answered: float, asked: float) -> str:
+    """The point that a number is of, with the one that was asked for beside it, if that is another one.
+
+    >>> answered_point(750.0, 730.0), answered_point(0.3, 0.1 + 0.2)
+    ('750 (the edge nearest to 730)', '0.3')
+    """
+    is_same = abs(answered - asked) <= NEAR * max(abs(answered), abs(asked))
+    return f"{answered:.10g}" if is_same else f"{answered:.10g} (the edge nearest to {asked:.10g})"
+
+
 LEAST_ROUNDED = 1e-290
 """Below it no power of ten turns a number into a whole one."""
 

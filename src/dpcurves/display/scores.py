@@ -6,7 +6,7 @@ Each is given the privacy statement that is written below it, and its place.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -391,7 +391,7 @@ def draw_hosmer_lemeshow(
     label = "expected by the model"
     ax.hlines(expected, *ends, color=picture.style.color, linewidth=2.5, alpha=0.45, label=label)
     chance = "p < 0.0001" if p_value < 0.0001 else f"p = {p_value:.2g}"
-    picture.tell(f"Hosmer-Lemeshow {numeral(statistic)}, {chance} {POPULATION}")
+    picture.tell("not known" if isnan(p_value) else f"Hosmer-Lemeshow {numeral(statistic)}, {chance} {POPULATION}")
     leave_room(ax, CALIBRATION_ROOM)
     return picture.explain().signed()
 

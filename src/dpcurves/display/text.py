@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import Refused
 from ..conversation import OPEN, Plan, PrivacyStatement
+from ..privacy import loss_numeral
 from .numerals import letter_apart, lettering, numeral, numerals
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Spender(NamedTuple):
 
 def told(amount: Amount, delta: Fraction) -> str:
     """An amount of a ledger in words, with a delta where there is one."""
-    return f"{amount}, delta {float(delta):g}" if delta else str(amount)
+    return f"{amount}, delta {loss_numeral(delta)}" if delta else str(amount)
 
 
 class BalanceReport(NamedTuple):

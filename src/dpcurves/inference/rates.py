@@ -27,9 +27,9 @@ from .bands import (
     roots,
     seen,
     upper_quantile,
-    upper_quantiles,
     wider,
 )
+from .knowledge import may_be_none
 from .simulation import draws_for, noise_of, public_generator, sampling_errors
 
 Statistic = Callable[[FloatArray], FloatArray]
@@ -84,8 +84,7 @@ class ClassCounts:
 
     def may_lack(self, errors: FloatArray, level: float) -> tuple[bool, bool]:
         """Tell of each class whether its noise, with chance ``(1 - level) / 2``, is all that was counted but a half."""
-        least = LEAST_MASS + upper_quantiles(errors.sum(axis=-1), (1 + level) / 2)
-        negative, positive = (self.unbiased.sum(axis=1) < least).tolist()
+        negative, positive = may_be_none(self.unbiased.sum(axis=1), errors.sum(axis=-1), level).tolist()
         return negative, positive
 
     def interval(self, statistic: Statistic, errors: FloatArray, level: float) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from hashlib import sha256
 from math import ceil, floor
 
 from ..arguments import Named, Refused, WrongKind
-from ..privacy import Neighbours, PrivacyLoss, Unit
+from ..privacy import Neighbours, PrivacyLoss, Unit, loss_numeral
 
 BILLION = 10**9
 LEAST_ROUNDED = 10**5
@@ -336,7 +336,7 @@ class Account:
             "adjacency": self.neighbours.value,
             "unit": repr(self.unit.column) if self.unit.column else "each record",
             "rows_per_unit": str(self.unit.records) if self.unit.is_bounded else "no bound",
-            "budget": str(self.limit) + (f", delta {float(self.cap.delta):g}" if self.cap.delta else ""),
+            "budget": str(self.limit) + (f", delta {loss_numeral(self.cap.delta)}" if self.cap.delta else ""),
         }
 
 

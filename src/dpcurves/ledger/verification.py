@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, RowMapping, Table, func, select
 
 from ..arguments import Refused
-from ..privacy import PrivacyLoss
+from ..privacy import PrivacyLoss, loss_numeral
 from . import account as accounts
 from .balance import Owner, Spending, all_balances, every_allowance
 from .chain import ANSWERS, ENTRIES, EVENTS, GRANTS, PAYMENTS, Chain
@@ -164,7 +164,7 @@ class Charge:
             raise Refused("delta", f"the account of {self.account.dataset!r} has none, and {self.purpose!r} needs one")
         left = cap - delta_spent(chain, self.account.dataset)
         if self.loss.delta > left:
-            asked = f"{self.purpose!r} costs {float(self.loss.delta):g}"
+            asked = f"{self.purpose!r} costs {loss_numeral(self.loss.delta)}"
             raise accounts.BudgetExceeded("delta", f"{asked}; {float(left):g} of {float(cap):g} is left")
 
     def enter(self, chain: Chain) -> accounts.Grant:

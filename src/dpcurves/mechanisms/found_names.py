@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, exp, log, log1p
+from math import ceil, exp, expm1, log, log1p
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..conversation import Plan, UnsupportedQuery
 from ..data.universe import FAKES
 from ..laws.law import PartitionDecisions
 from ..noise import discrete_laplace
-from ..noise.exponential import Bracket, decay, draw, limit, one
+from ..noise.exponential import Bracket, coin, decay, draw, limit, one
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import NamesQuery, RankedNamesQuery
@@ -25,6 +25,9 @@ from .exponential import pure_epsilon
 MOST_NAMES = 1000
 """Names that are told at most: those of the largest noisy counts."""
 LARGEST_THRESHOLD = 10**7
+LARGEST_RATE = Fraction(256)
+"""Epsilon of one name that is used at most: with more, noise is 0 but with chance ``2 exp(-256)`` already, and numbers
+like ``exp(-3000)`` would have more digits than can be computed with."""
 _DIGITS = Context(prec=60, rounding=ROUND_CEILING)
 _MARGIN = Decimal("1e-40")
 
@@ -47,10 +50,13 @@ class BoundedNoise:
     def hiding(cls, rate: Fraction, delta: Fraction) -> BoundedNoise:
         """The least threshold under which a name of one unit is told with a chance of at most `delta`.
 
+        A rate above `LARGEST_RATE` is taken as that: noise that hides more loses less.
+
         Raises:
             UnsupportedQuery: it would be above ten million.
         """
-        start = _first_guess(float(rate), float(delta))
+        rate = min(rate, LARGEST_RATE)
+        start = _first_guess(float(rate), log(delta.numerator) - log(delta.denominator))
         if start > LARGEST_THRESHOLD:
             raise UnsupportedQuery("epsilon, delta", "names need so much noise here that none would be told")
         while start > 1 and cls(rate, start - 1).chance_of_one() <= delta:
@@ -85,17 +91,30 @@ class BoundedNoise:
         return 1 - (q ** (1 - least) - q ** (k + 1)) / (1 - q) / whole
 
     def draws(self, size: int, randomness: Randomness) -> IntArray:
-        """Independent draws: of unbounded noise, anew as long as it is beyond the bound."""
+        """Independent draws: of unbounded noise, anew as long as it is beyond the bound.
+
+        Where that would be most of the time, of an even choice within the bound, which is kept with a chance of
+        ``exp(-rate * |x|)``: at least 1/e. Both have the law of this noise, whatever was drawn anew.
+        """
+        if self.rate * self.threshold < 1:
+            return np.array([self._one_of_even_choices(randomness) for _ in range(size)], dtype=np.int64)
         found = np.empty(0, dtype=np.int64)
         while len(found) < size:
             drawn = discrete_laplace.sample(1 / self.rate, size - len(found), randomness)
             found = np.append(found, drawn[np.abs(drawn) <= self.threshold])
         return found
 
+    def _one_of_even_choices(self, randomness: Randomness) -> int:
+        while True:
+            noise = randomness.below(2 * self.threshold + 1) - self.threshold
+            if coin(self.rate * abs(noise), randomness):
+                return noise
 
-def _first_guess(rate: float, delta: float) -> int:
-    up = exp(min(rate, 700.0))
-    return max(ceil((log1p((up - 1) / (2 * delta)) - log((up + 1) / 2)) / rate), 1)
+
+def _first_guess(rate: float, log_delta: float) -> int:
+    """About ``log(1 + (exp(rate) - 1) / (2 delta)) - log((exp(rate) + 1) / 2)`` over the rate, at least 1."""
+    odds = log(expm1(rate)) - log(2) - log_delta
+    return max(ceil((float(np.logaddexp(0.0, odds)) - log((exp(rate) + 1) / 2)) / rate), 1)
 
 
 def _exponential(rate: Fraction) -> Decimal:
@@ -172,6 +191,7 @@ class RankedNoise:
         Raises:
             UnsupportedQuery: one would be above ten million.
         """
+        rate = min(rate, LARGEST_RATE)
         each, decay_ = float(FAKES) / len(sizes), exp(-float(rate))
         wanted = [(log(size) - log(each) - log1p(decay_)) / float(rate) - 1 for size in sizes]
         if max(wanted) > LARGEST_THRESHOLD:

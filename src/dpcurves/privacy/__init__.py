@@ -15,10 +15,10 @@ from .adjacency import (
     Unit,
     declared,
 )
-from .loss import PrivacyLoss, delta_of_zcdp, epsilon_of_zcdp, rho_for
+from .loss import PrivacyLoss, delta_of_zcdp, epsilon_of_zcdp, loss_numeral, rho_for
 
 __all__ = [
     "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "AddRemove", "Adjacency", "AnyRows", "Exact",
     "Model", "Neighbours", "PrivacyLoss", "ReplaceOne", "Unit", "declared", "delta_of_zcdp", "epsilon_of_zcdp",
-    "rho_for",
+    "loss_numeral", "rho_for",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from importlib import import_module
 from math import ceil, exp, gcd, isfinite, lcm, log, log1p, sqrt
@@ -18,6 +18,29 @@ from ..codec import STORED
 DIGITS = 12
 COARSE = 1e-4
 BILLIONTH = Decimal("1e-9")
+
+
+FIGURES_OF_LOSS = 6
+"""Significant digits of a loss in texts."""
+ROUNDING_OF_DOUBLES = Fraction(1, 2**50)
+"""The relative error of a sum of doubles that is no part of a loss: 0.1 + 0.2 is written as 0.3."""
+
+
+def loss_numeral(amount: Fraction | float, figures: int = FIGURES_OF_LOSS) -> str:
+    """Return a loss as text, rounded up: a text never states less than was lost.
+
+    >>> loss_numeral(Fraction(1, 3)), loss_numeral(1.0000049), loss_numeral(0.1 + 0.2), loss_numeral(2.0)
+    ('0.333334', '1.00001', '0.3', '2')
+    """
+    exact_amount = Fraction(amount)
+    if isinstance(amount, float):
+        exact_amount *= 1 - ROUNDING_OF_DOUBLES
+    up = Context(prec=figures, rounding=ROUND_CEILING)
+    decimal = up.divide(Decimal(exact_amount.numerator), Decimal(exact_amount.denominator))
+    if not decimal or -4 <= decimal.adjusted() < figures:
+        return f"{decimal.normalize():f}"
+    digits, _, power = f"{decimal.normalize():e}".partition("e")
+    return f"{digits}e{int(power):+03d}"
 
 
 def epsilon_of_zcdp(rho: Fraction | float, delta: float) -> float:
@@ -295,8 +318,8 @@ class PrivacyLoss:
         printer.text(f"PrivacyLoss({self})")
 
     def __str__(self) -> str:
-        loss = f"rho {float(self.rho):g}" if self.epsilon is None else f"epsilon {float(self.epsilon):g}"
-        return f"{loss}, delta {float(self.delta):g}" if self.delta else loss
+        loss = f"rho {loss_numeral(self.rho)}" if self.epsilon is None else f"epsilon {loss_numeral(self.epsilon)}"
+        return f"{loss}, delta {loss_numeral(self.delta)}" if self.delta else loss
 
 
 def _loss_of(told: Mapping[str, str]) -> PrivacyLoss:

@@ -176,8 +176,10 @@ def _attended(attendance: Attendance, values: Sequence[int], patience: int) -> A
 
 
 def _say(task: PairTask, attendance: Attendance, reached: Attended) -> None:
+    from dpcurves.privacy import loss_numeral
+
     spent = attendance.device.spent(task.loss.epsilon / task.pairing.each) if task.loss.epsilon else 0
-    said = f"spent so far: epsilon {float(spent):g} of {float(task.loss.epsilon or 0):g}"
+    said = f"spent so far: epsilon {loss_numeral(spent)} of {loss_numeral(task.loss.epsilon or 0)}"
     if not reached.drawn:
         say(terminal(), "entered; pairs are not drawn yet: call it again once the task is closed", said)
         return

@@ -15,7 +15,7 @@ from dpcurves.curves import Question
 from dpcurves.curves.result import warn_of
 from dpcurves.data import Axis, Categories
 from dpcurves.ledger import Allotment, QuestionBudget
-from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss
+from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, loss_numeral
 from dpcurves.queries import Query
 from dpcurves.records import open_records
 from dpcurves.session import pay_and_converse, rehearse
@@ -87,7 +87,8 @@ def _owners(task: Task) -> str:
         return "and an owner sends one"
     # Group privacy: k times a pure loss; k**2 times a zero-concentrated one (Bun and Steinke 2016, Proposition 1.9).
     epsilon = task.loss.epsilon
-    loss = f"epsilon {float(epsilon * most):g}" if epsilon is not None else f"rho {float(task.loss.rho * most**2):g}"
+    rho = task.loss.rho * most**2
+    loss = f"epsilon {loss_numeral(epsilon * most)}" if epsilon is not None else f"rho {loss_numeral(rho)}"
     return f"and an owner sends at most {most}: it loses at most {loss} as a whole"
 
 
