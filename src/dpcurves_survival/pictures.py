@@ -143,7 +143,7 @@ def draw_steps(
     """
     picture, edges = canvas.Picture(canvas.LANDSCAPE, privacy, **on), np.asarray(x, float)
     heights = np.asarray(y, float)
-    _fill(picture, edges, 1.0 if share else 4 * max(float(np.max(heights)), 1e-3))
+    _fill(picture, edges, 1.0 if share else 4 * max(float(np.nanmax(heights)), 1e-3))
     picture.steps(edges, heights, width=1.4)
     picture.ax.autoscale(axis="y")  # a curve that is on these axes already may rise higher
     picture.ax.set(ylim=canvas.UNIT if share and not picture.shades else (0.0, None), xmargin=0.01)

@@ -195,7 +195,8 @@ def test_reports_are_written_read_and_drawn() -> None:
     frame = found.to_frame(level=0.9)
     assert list(frame.columns) == ["group", "number", "value", "lower", "upper"]
     assert "given 6" in frame["number"][1]
-    assert ((frame["lower"] <= frame["value"]) & (frame["value"] <= frame["upper"])).all()
+    inside = (frame["lower"] <= frame["value"]) & (frame["value"] <= frame["upper"])
+    assert (inside | frame["value"].isna()).all()  # the curve of one group ends before 36
     assert found.log_rank() == dp.log_rank_test(arms[0], arms[1])
     assert found.plot(level=None).get_xlabel() == "time"
     hazards = dp.CumulativeHazard(arms[0])
