@@ -187,8 +187,8 @@ class Survival(Covered):
         """The share without an event before each edge: 1 at the first, and non-increasing; of the shape of `x`.
 
         NaN past `follow_up_end`. Where noise is large beside the counts, hazards are shrunk to smooth or constant ones,
-        as far as released counts tell no more; see `dpcurves_survival.hazards`. Bands and intervals come from the counts
-        alone.
+        as far as released counts tell no more; see `dpcurves_survival.hazards`. Bands and intervals come from the
+        counts alone.
         """
         share = self.extrapolated[1:]
         return np.append(1.0, inference.mask_unfollowed(share, self._followed, settled=self._is_settled))
