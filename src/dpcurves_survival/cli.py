@@ -255,6 +255,9 @@ class LateEntry(Observed):
     """Options for the columns of entries, of exits and of event indicators."""
 
     entry: str = of.option("NAME", "A column of times from which on records are observed, on the axis of --time.")
+    entry_ties: str = of.option(
+        "after|before", "Who enters at a declared value comes after its events, as in R, or before them.", "after"
+    )
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from dpcurves.inference.knowledge import KNOWN_AT, known_curve
 from dpcurves.inference.simulation import draws_for, noise_of
 from dpcurves.summaries.two_classes import non_decreasing
 
+from . import inference
 from .inference import AtRisk, Curves, RiskTable, at_risk, band_between, censored_inside, known_cells
 from .kaplan_meier import require_times
 from .pictures import draw_steps
@@ -48,7 +49,8 @@ class CompetingRisks(Covered):
     """The share of records with an event of each cause before each edge of the grid (Aalen and Johansen 1978).
 
     Events of a cell come before records are censored in it, as at ties of the textbook, and bands hold in whatever
-    order they came; see `Survival`. Hazards are those of each cause: whoever has an event of another one is no longer
+    order they came; see `Survival`, also for where curves end. Hazards are those of each cause: whoever has an event of
+    another one is no longer
     at risk.
 
     Attributes:
@@ -100,14 +102,38 @@ class CompetingRisks(Covered):
 
     @cached_property
     def incidence(self) -> FloatArray:
-        """The share with an event of each cause before each edge, of shape ``(causes, cells + 1)``; it never falls."""
+        """The share with an event of each cause before each edge, of shape ``(causes, cells + 1)``; it never falls.
+
+        NaN where nobody may be at risk, unless all have had an event before.
+        """
+        settled = bool(self._curves.left[int(self._followed.sum())] <= 0)
+        come = inference.mask_unfollowed(self.extrapolated[:, 1:], self._followed, settled=settled)
+        return np.concatenate([np.zeros((len(self.causes), 1)), come], axis=1)
+
+    @cached_property
+    def extrapolated(self) -> FloatArray:
+        """The shares as `incidence` has them, level past the end of follow-up: for laws to simulate from."""
         come = np.stack([non_decreasing(row) for row in self._curves.come]).clip(0.0, 1.0)
         return np.asarray(come / np.maximum(come.sum(axis=0), 1.0))
 
     @cached_property
     def hazard(self) -> FloatArray:
-        """The cumulative hazard of each cause before each edge, of shape ``(causes, cells + 1)``; it never falls."""
+        """The cumulative hazard of each cause before each edge, of shape ``(causes, cells + 1)``; it never falls.
+
+        NaN where nobody may be at risk.
+        """
+        hazards = self._level_hazards
+        return np.concatenate([hazards[:, :1], inference.mask_unfollowed(hazards[:, 1:], self._followed)], axis=1)
+
+    @cached_property
+    def _level_hazards(self) -> FloatArray:
         return np.stack([np.maximum(non_decreasing(row), 0.0) for row in self._curves.hazard])
+
+    @property
+    def follow_up_end(self) -> float:
+        """The edge up to which the released number at risk is significantly above zero; the last value that is."""
+        followed = int(self._followed.sum())
+        return float(self._cells[followed - 1, 1]) if followed else float(self.x[0])
 
     @property
     def at_risk(self) -> FloatArray:
@@ -124,9 +150,9 @@ class CompetingRisks(Covered):
         told = self._told.ends(drawn.known, self._cells)
         ends = [tuple(each.come.reshape(*each.come.shape[:-2], -1) for each in both) for both in (told, drawn[2:])]
         lower, upper = (each.reshape(self.incidence.shape) for each in band_between(ends[0], ends[1], level))  # type: ignore[arg-type]
-        lower = np.minimum(np.maximum.accumulate(lower, axis=1).clip(0, 1), self.incidence)
+        lower = np.fmin(np.maximum.accumulate(lower, axis=1).clip(0, 1), self.incidence)
         upper = np.minimum.accumulate(upper[:, ::-1], axis=1)[:, ::-1].clip(0, 1)
-        return np.stack([lower.ravel(), np.maximum(upper, self.incidence).ravel()], axis=1)
+        return np.stack([lower.ravel(), np.fmax(upper, self.incidence).ravel()], axis=1)
 
     def incidence_at(self, cause: Category, time: float) -> Estimate:
         """The share with an event of this cause before `time`, rounded to the nearest edge of a cell.
@@ -203,14 +229,23 @@ class CompetingRisks(Covered):
         return table_of(drawn[0], drawn[1:], tied=self.grid.values is not None)
 
     @cached_property
+    def _at_risk(self) -> tuple[AtRisk, AtRisk]:
+        """Events of all causes and records at risk, released ones and draws of their noise."""
+        tables = self._told, self._noise(public_generator(None))
+        released, noise = (AtRisk(table.events.sum(axis=-2), table.records) for table in tables)
+        return released, noise
+
+    @cached_property
     def _known(self) -> BoolArray:
-        noise = self._noise(public_generator(None))
-        found, moved = (AtRisk(each.events.sum(axis=-2), each.records) for each in (self._told, noise))
-        return known_cells(found, moved)
+        return known_cells(*self._at_risk)
+
+    @cached_property
+    def _followed(self) -> BoolArray:
+        return inference.find_followed_cells(*self._at_risk)
 
     @cached_property
     def _curves(self) -> Curves:
-        return self._told.curves(self._known, self._cells.mean(axis=1))
+        return self._told.curves(self._followed, self._cells.mean(axis=1))
 
     @cached_property
     def _shown(self) -> Mapping[str, FloatArray]:
@@ -252,8 +287,12 @@ class CompetingRisks(Covered):
         return cls.read(turns, causes, grid, question["label"], opened.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
-        last = zip(self.causes, self._shown["incidence"][:, -1], strict=True)
-        return [(f"share with event {cause} before {self.x[-1]:g}", numeral(float(share))) for cause, share in last]
+        end = int(np.flatnonzero(np.isfinite(self.incidence[0]))[-1])
+        words = (
+            f"before {self.x[end]:g}" if self.grid.values is None or end == 0 else f"up to {self._cells[end - 1, 1]:g}"
+        )
+        shares = zip(self.causes, self._shown["incidence"][:, end], strict=True)
+        return [(f"share with event {cause} {words}", numeral(float(share))) for cause, share in shares]
 
 
 def _lost(row: int, edge: int, time: float) -> Any:
@@ -261,7 +300,7 @@ def _lost(row: int, edge: int, time: float) -> Any:
 
 
 def _likely(found: CompetingRisks) -> FloatArray:
-    hazards = np.diff(found.hazard, axis=1)
+    hazards = np.diff(found._level_hazards, axis=1)
     return np.asarray(hazards / np.maximum(hazards.sum(axis=0), 1.0))
 
 

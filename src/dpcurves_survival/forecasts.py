@@ -51,7 +51,7 @@ def of_survival(question: Any, curve: Survival, records: Columns, steps: FloatAr
     known, place = np.unique(np.asarray(records[question.time], dtype=np.float64), return_inverse=True)
     left, events = np.bincount(place, steps), np.bincount(place, came if steps is None else steps * came)
     share = np.append(1.0, np.cumprod(1 - events / np.maximum(np.cumsum(left[::-1])[::-1], 1e-9)))
-    return off(curve.y, share[np.searchsorted(known, curve.x, side="left")])
+    return off(curve.extrapolated, share[np.searchsorted(known, curve.x, side="left")])
 
 
 PLAIN = ForecastKind(
@@ -59,6 +59,11 @@ PLAIN = ForecastKind(
     lambda curve, population: float(read.band_of(curve, population)[1:].mean()),
     "the band, on average", quarter, OF_SLOW,
 )  # fmt: skip
+
+
+def _traced_curve(curve: Survival) -> read.Traced:
+    """A curve along its grid, carried on past its end, in its band."""
+    return (curve.x, curve.extrapolated, *curve.band(LEVEL))
 
 
 # No horizon: times lie between zero and 1000.
@@ -113,7 +118,7 @@ def _cause_error(question: Any, found: CompetingRisks, records: Columns) -> floa
     event = Categories(question.event, (question.censored, *question.causes))
     censored, *events = counted(records, (question.event, event), (question.time, question.grid))
     table = table_of(censored, events, tied=True)
-    return off(found.incidence, table.curves(table.records > 0, found.x[1:]).come)
+    return off(found.extrapolated, table.curves(table.records > 0, found.x[1:]).come)
 
 
 # Late entry.
@@ -130,8 +135,9 @@ def _entry_error(question: Any, found: variants.DelayedEntry, records: Columns) 
     came = np.where(np.asarray(records[question.event]) == question.came, 1, 0)
     columns, grid = {**records, question.event: came}, question.grid
     exits = counted(columns, (question.event, Categories(question.event, (0, 1))), (question.time, grid))
-    at_risk = variants.leaving_of(exits[0], exits[1], counted(columns, (question.entry, grid))).at_risk
-    return off(found.y, np.append(1.0, survival(at_risk, at_risk.records > 0)))
+    entries = counted(columns, (question.entry, grid))
+    at_risk = variants.leaving_of(exits[0], exits[1], entries, found.entries_first).at_risk
+    return off(found.extrapolated, np.append(1.0, survival(at_risk, at_risk.records > 0)))
 
 
 # Between two looks.
@@ -148,7 +154,7 @@ def _look_columns(question: Any, drawn: Any) -> dict[str, Any]:
 
 def _look_error(question: Any, found: variants.IntervalCensored, records: Columns) -> float:
     counts = counted(records, (question.last, question.grid), (question.first, question.grid))
-    return off(found.y[1:], 1 - np.cumsum(variants.turnbull(variants.collapsed(counts, early=False)))[:-1])
+    return off(found.extrapolated[1:], 1 - np.cumsum(variants.turnbull(variants.collapsed(counts, early=False)))[:-1])
 
 
 # Models at a horizon.
@@ -186,7 +192,7 @@ OF_MODELS = ForecastKind(
 
 OF_EDGES = PLAIN._replace(half=half_of_each)
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
-    SurvivalQuestion: PLAIN._replace(traced=read.traced_band, labels=("time", "share that survives")),
+    SurvivalQuestion: PLAIN._replace(traced=_traced_curve, labels=("time", "share that survives")),
     variants.UnboundedSurvivalQuestion: PLAIN._replace(columns=_unbounded_columns),
     variants.WeightedSurvivalQuestion: PLAIN._replace(
         columns=_weighted_columns, error=_weighted_error, words="share of the weight that survives, root mean square"
@@ -211,9 +217,9 @@ def _of_times(question: Any, curve: Survival) -> Law:
     """Times of events by the curve, and times until which records are watched by how many are at risk beside it."""
     names = np.array(event_of(question).values)
     left = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
-    watched = np.minimum.accumulate(np.clip(left / np.maximum(curve.y, 1e-9), 0.0, 1.0))
+    watched = np.minimum.accumulate(np.clip(left / np.maximum(curve.extrapolated, 1e-9), 0.0, 1.0))
     edges, values = curve.x, curve.grid.values
-    happens, ends = (chances_of(np.append(-np.diff(each), each[-1])) for each in (curve.y, watched))
+    happens, ends = (chances_of(np.append(-np.diff(each), each[-1])) for each in (curve.extrapolated, watched))
 
     def drawn(draw: Generator, size: int) -> Table:
         cell, until = (draw.choice(len(edges), size, p=each) for each in (happens, ends))

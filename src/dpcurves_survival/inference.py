@@ -21,10 +21,14 @@ from dpcurves.summaries.two_classes import non_decreasing
 
 DEVIATIONS = 4.0
 """Standard deviations of its noise that a number at risk has to exceed, or nothing is said from there on."""
+FOLLOW_UP_Z = 2.5
+"""Standard deviations of its noise a number at risk has to exceed, or the curve ends; by chance 1 of 100 goes on."""
 LEAST_AT_RISK = 0.5
+LEAST_FLOOR = 1e-9
+"""The least part of one record that may remain of those at risk, so that its share has a logarithm."""
 HALF = 0.5
-FEWEST_AT_RISK = 20.0
-"""At fewer records at risk nothing is said of the population: there the law of the curve is far from normal."""
+FEWEST_AT_RISK = 5.0
+"""At fewer records at risk nothing is said of the population."""
 
 
 class AtRisk(NamedTuple):
@@ -54,10 +58,26 @@ def at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
     return AtRisk(inside, np.cumsum(all_[..., ::-1], axis=-1)[..., ::-1][..., :-1])
 
 
-def known_cells(found: AtRisk, noise: AtRisk, least: float = LEAST_AT_RISK) -> BoolArray:
+def known_cells(found: AtRisk, noise: AtRisk, z: float = DEVIATIONS) -> BoolArray:
     """The first cells, up to the one in which noise, or a small number, hides how many are at risk."""
-    enough = found.records > np.maximum(least, DEVIATIONS * np.sqrt(np.mean(noise.records**2, axis=0)))
+    enough = found.records > np.maximum(LEAST_AT_RISK, z * np.sqrt(np.mean(noise.records**2, axis=0)))
     return np.logical_and.accumulate(enough)
+
+
+def find_followed_cells(found: AtRisk, noise: AtRisk) -> BoolArray:
+    """The first cells, up to the last one in which the number at risk is significantly above zero."""
+    return known_cells(found, noise, FOLLOW_UP_Z)
+
+
+def mask_unfollowed(curve: FloatArray, followed: BoolArray, *, settled: BoolArray | bool = False) -> FloatArray:
+    """Set a curve to NaN past the cells that are followed: nobody may be at risk there.
+
+    Args:
+        curve: Numbers at the ends of cells, (..., cells).
+        followed: From `find_followed_cells`, (cells,).
+        settled: Curves that are known all the same, as nobody is left who could have an event, (...).
+    """
+    return np.where(followed | np.asarray(settled)[..., None], curve, np.nan)
 
 
 def survival(found: AtRisk, known: BoolArray) -> FloatArray:
@@ -80,39 +100,80 @@ def cumulative_hazard(found: AtRisk, known: BoolArray) -> FloatArray:
     return np.asarray(np.maximum(non_decreasing(np.cumsum(_hazards(found, known))), 0.0))
 
 
-def log_errors(found: AtRisk, noise: AtRisk, known: BoolArray, normal: FloatArray | None) -> FloatArray:
-    """Simulated errors of the logarithms of the shares that were read: (draws, known cells).
+class Sampling(NamedTuple):
+    """Draws of what sampling adds to the logarithms of shares, for the population.
+
+    The share of those at risk without an event has a beta law given its events (the beta product confidence procedure,
+    Fay, Brittain and Proschan 2013). Just before the next event the true share is lowest: an event more is counted.
+
+    Attributes:
+        increments: Of each cell, (draws, cells).
+        next_event: What an event more would add, from no cell on to the next event the same one, (draws, cells).
+    """
+
+    increments: FloatArray
+    next_event: FloatArray
+
+
+def draw_sampling(hazard: FloatArray, records: FloatArray, generator: np.random.Generator) -> Sampling:
+    """Draw what sampling adds to logarithms of shares that survive.
+
+    Args:
+        hazard: Hazards of the cells that are about right, between 0 and 1, (cells,).
+        records: Records at risk, at least 1, (draws, cells).
+        generator: For simulation over public numbers alone.
+    """
+    events = hazard * records
+    died, remained = generator.standard_gamma(events), generator.standard_gamma(records - events + 1)
+    increments = np.log(remained / (remained + died)) - np.log(_left(events, records))
+    # The waiting time for the next event begins anew with each event.
+    begins = generator.random(records.shape) < events
+    begins[:, 0] = True
+    latest = np.maximum.accumulate(np.where(begins, np.arange(records.shape[1]), 0), axis=1)
+    waited = np.take_along_axis(generator.standard_exponential(records.shape), latest, axis=1)
+    return Sampling(increments, -waited / np.maximum(records - events, LEAST_AT_RISK))
+
+
+def log_errors(
+    found: AtRisk, noise: AtRisk, known: BoolArray, sampling: Sampling | None, *, lowest: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Return the shares that were read, (known cells,), and simulated errors of their logarithms, (draws, known cells).
 
     By noise: what was released less noise that is drawn afresh has hazards of its own, and their shares are as far from
-    those that were read. So neither hazards nor the number at risk are taken as known where few are left. For the
-    population sampling adds independent increments of Greenwood's variance (1926), of those hazards.
+    those that were read. So neither hazards nor the number at risk are taken as known where few are left.
 
     Args:
         found: What was released, without bias.
         noise: Simulated, (draws, cells).
         known: From `known_cells`.
-        normal: Draws of the standard normal law for sampling, (draws, cells); None: for these records.
+        sampling: From `draw_sampling`, for the population; None: for these records.
+        lowest: Whether the share just before the next event of the population is meant.
     """
-    told = found.taken(known)
-    read = np.log(_left(told.events, np.maximum(told.records, LEAST_AT_RISK)))
-    records = np.maximum(told.records - noise.records[:, known], 1.0)
-    left = _left(told.events - noise.events[:, known], records)
-    moved = np.log(left) - read
-    if normal is not None:
-        moved = moved + normal[:, known] * np.sqrt(np.maximum(1 - left, 0.0) / (records * left))
-    return np.asarray(np.cumsum(moved, axis=1))
+    told, moved = found.taken(known), noise.taken((..., known))
+    # Without noise a share of these records may be 0; that of the population is not.
+    floor = 1.0 if sampling is not None else np.minimum(np.sqrt(np.mean(moved.records**2, axis=0)), 1.0) + LEAST_FLOOR
+    read = np.log(_left(told.events, np.maximum(told.records, LEAST_AT_RISK), floor))
+    left = _left(told.events - moved.events, np.maximum(told.records - moved.records, 1.0), floor)
+    steps = np.log(left) - read
+    if sampling is not None:
+        steps = steps + sampling.increments[:, known]
+    errors = np.cumsum(steps, axis=1)
+    if sampling is not None and lowest:
+        errors = errors + sampling.next_event[:, known]
+    return np.exp(np.cumsum(read)), np.asarray(errors)
 
 
-def _left(events: FloatArray, records: FloatArray) -> FloatArray:
+def _left(events: FloatArray, records: FloatArray, floor: FloatArray | float = 1.0) -> FloatArray:
     """The share of those at risk that has no event: above 0, so that it has a logarithm."""
-    return np.asarray(np.maximum(1 - events / records, 1 / (records + 1)))
+    return np.asarray(np.maximum(1 - events / records, floor / (records + 1)))
 
 
 class Orders(NamedTuple):
     """Both ends of what exact times may give: events of each cell first, or the censored of each cell first.
 
     Attributes:
-        late: The share that survives each cell where its events come first, (cells,): that of ties in the textbook.
+        late: The share that survives each cell where its events come first, (cells,): that of ties in the textbook. In
+            known cells above 0, so that it has a logarithm.
         early: The share where all that are censored in a cell leave before its events, (cells,).
         late_errors, early_errors: From `log_errors`.
     """
@@ -140,7 +201,7 @@ def survival_band(orders: Orders, known: BoolArray, level: float) -> tuple[Float
     sides = [np.maximum(-orders.early_errors, 0.0), np.maximum(orders.late_errors, 0.0)]
     down[known], up[known] = np.split(simultaneous_errors([np.concatenate(sides, axis=1)], level), 2)
     lower, upper = orders.early * np.exp(-down), np.minimum(orders.late * np.exp(np.where(known, up, 0.0)), 1.0)
-    upper = np.where(known & (orders.late > 0), upper, 1.0)
+    upper = np.where(known, upper, 1.0)  # the share never rises: that of the cell before holds
     return np.minimum.accumulate(lower), np.minimum.accumulate(np.maximum(upper, orders.late))
 
 
@@ -158,7 +219,7 @@ def median_cells(orders: Orders, known: BoolArray, level: float) -> tuple[int, i
         level: The chance.
     """
     cells = len(orders.late)
-    each, told = (1 + level) / 2, known & (orders.late > 0)
+    each, told = (1 + level) / 2, known
     down, up = (np.zeros(cells) for _ in range(2))
     down[known] = np.maximum(upper_quantiles(-orders.early_errors, each), 0.0)
     up[known] = np.maximum(upper_quantiles(orders.late_errors, each), 0.0)
@@ -178,7 +239,8 @@ def _hazards(found: AtRisk, known: BoolArray) -> FloatArray:
 # By how much a survival curve may lie too high because its cells of time are wide, as noisy counts tell.
 #
 # Events of a cell are taken to come before records are censored in it. If they came after, fewer were at risk. The
-# estimate of Kaplan and Meier from exact times lies between these two, in whatever order they came.
+# estimate of Kaplan and Meier from exact times lies between these two, in whatever order they came. If records are
+# censored evenly over a cell, half of them are at risk for its events (the actuarial estimate, Cutler and Ederer 1958).
 
 
 LEAST_RISE = 0.02
@@ -203,8 +265,11 @@ def rise(found: AtRisk, censored: FloatArray) -> FloatArray:
     return np.asarray(_survival(found) - _survival(found._replace(records=found.records - censored)))
 
 
-def told_rise(found: AtRisk, censored: FloatArray, noise: AtRisk, noise_of_censored: FloatArray) -> float:
-    """The largest rise that stands out of its noise by `DEVIATIONS`, as a share of all records; 0 if that is small.
+def estimate_rise(found: AtRisk, censored: FloatArray, noise: AtRisk, noise_of_censored: FloatArray) -> float:
+    """Return how far the curve lies too high, as a share of all records, if records are censored evenly over cells.
+
+    0 where it is below `LEAST_RISE`, or not `DEVIATIONS` of its noise. The cell in which follow-up ends says nothing,
+    unless it is the only one: those that are still at risk at a fixed end are censored at one time, after its events.
 
     Args:
         found: What was released of the cells in which it is known how many are at risk, without bias, (cells,).
@@ -212,11 +277,22 @@ def told_rise(found: AtRisk, censored: FloatArray, noise: AtRisk, noise_of_censo
         noise: The noise of `found`, simulated, (draws, cells).
         noise_of_censored: That of `censored`.
     """
-    risen = rise(found, censored)
-    moved = found.plus(noise.taken(slice(MOST_DRAWS)))
-    error = rise(moved, censored + noise_of_censored[:MOST_DRAWS]) - risen
-    told = (risen > LEAST_RISE) & (risen > DEVIATIONS * np.sqrt(np.mean(error**2, axis=0)))
-    return float(risen.max(where=told, initial=0.0))
+    noise, lost = noise.taken(slice(MOST_DRAWS)), noise_of_censored[:MOST_DRAWS]
+    within = find_inner_cells(found, censored, noise, lost)
+    found, noise, censored, lost = found.taken(within), noise.taken((..., within)), censored[within], lost[:, within]
+    risen = rise(found, censored / 2)
+    error = rise(found.plus(noise), (censored + lost) / 2) - risen
+    is_clear = (risen > LEAST_RISE) & (risen > DEVIATIONS * np.sqrt(np.mean(error**2, axis=0)))
+    return float(risen.max(where=is_clear, initial=0.0))
+
+
+def find_inner_cells(found: AtRisk, censored: FloatArray, noise: AtRisk, noise_of_censored: FloatArray) -> BoolArray:
+    """Return the cells past which significantly many records are followed, and the first one: a mask, (cells,)."""
+    remaining = found.records - found.events - censored
+    error = noise.records - noise.events - noise_of_censored
+    inner = np.logical_and.accumulate(remaining > DEVIATIONS * np.sqrt(np.mean(error**2, axis=0)) + LEAST_AT_RISK)
+    inner[:1] = True
+    return np.asarray(inner)
 
 
 def _survival(found: AtRisk) -> FloatArray:

@@ -91,12 +91,13 @@ def notes_on_wide_cells(found: Leaving, noise: Leaving) -> tuple[str, ...]:
         found: What was released of the cells in which it is known how many are at risk.
         noise: Its noise, simulated.
     """
-    share = inference.told_rise(found.at_risk, found.censored, noise.at_risk, noise.censored)
+    share = inference.estimate_rise(found.at_risk, found.censored, noise.at_risk, noise.censored)
     if share == 0:
         return ()
     return (
         f"about {share:.0%} of the records may seem to survive only because cells are wide: those censored inside "
-        "a cell count as at risk until its end; if times are written more finely, take narrower cells",
+        "a cell count as at risk until its end, of which half would be if they left evenly over it; if times are "
+        "written more finely, take narrower cells",
     )
 
 
@@ -137,6 +138,10 @@ class Survival(Covered):
     records left, and where released counts show that it may be much lower, a note says how much. Times beyond the grid
     are censored at its end; times below it count in the first cell.
 
+    The curve ends where follow-up does: past the last cell in which the released number at risk is significantly above
+    zero it is NaN, drawn and written as unknown, while bands hold all that is possible. A curve that has reached 0
+    stays there. As in R's `survfit`, a median that the curve does not reach is none: `inf`, printed as "not reached".
+
     Attributes:
         label: What the x axis shows.
         privacy: The privacy statement, which every picture shows.
@@ -166,7 +171,11 @@ class Survival(Covered):
 
     def _noted(self) -> Self:
         known, told, noises = self._known, self._told, self._noises
-        noted = self.privacy.noted(*notes_on_wide_cells(told.taken(known), noises.taken((..., known))))
+        # At declared values no order is open.
+        wide = (
+            () if self.grid.values is not None else notes_on_wide_cells(told.taken(known), noises.taken((..., known)))
+        )
+        noted = self.privacy.noted(*wide)
         lower, upper = self.band(LEVEL)
         done = replace(self, privacy=noted.noted(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
         done.__dict__["_few"] = self._few  # of the same counts, and slow to find
@@ -181,19 +190,41 @@ class Survival(Covered):
     def y(self) -> FloatArray:
         """The share without an event before each edge: 1 at the first, and non-increasing; of the shape of `x`.
 
-        Where noise is large beside the counts, hazards are shrunk to smooth or constant ones, as far as released
-        counts tell no more; see `dpcurves_survival.hazards`. Bands and intervals come from the counts alone.
+        NaN past `follow_up_end`. Where noise is large beside the counts, hazards are shrunk to smooth or constant ones,
+        as far as released counts tell no more; see `dpcurves_survival.hazards`. Bands and intervals come from the
+        counts alone.
         """
-        share = inference.survival(self._told.at_risk, self._known) if self._few is None else self._few.share
+        share = self.extrapolated[1:]
+        return np.append(1.0, inference.mask_unfollowed(share, self._followed, settled=self._is_settled))
+
+    @cached_property
+    def extrapolated(self) -> FloatArray:
+        """The share as `y` has it, carried on past `follow_up_end`, where no record tells of it: of the shape of `x`.
+
+        For laws to simulate from, not for statements.
+        """
+        share = inference.survival(self._told.at_risk, self._followed) if self._few is None else self._few.share
         return np.append(1.0, share)
 
     @cached_property
     def cumulative_hazard(self) -> FloatArray:
-        """The estimate of Nelson and Aalen before each edge, of the shape of `x`."""
+        """The estimate of Nelson and Aalen before each edge, of the shape of `x`; NaN past `follow_up_end`."""
+        followed = self._followed
         hazard = (
-            inference.cumulative_hazard(self._told.at_risk, self._known) if self._few is None else self._few.cumulative
+            inference.cumulative_hazard(self._told.at_risk, followed) if self._few is None else self._few.cumulative
         )
-        return np.append(0.0, hazard)
+        return np.append(0.0, inference.mask_unfollowed(hazard, followed))
+
+    @property
+    def follow_up_end(self) -> float:
+        """The edge up to which the released number at risk is significantly above zero; the last value that is."""
+        followed = int(self._followed.sum())
+        return float(self._cells[followed - 1, 1]) if followed else float(self.x[0])
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether nobody is left who could have an event past the end of follow-up."""
+        return bool(self.extrapolated[int(self._followed.sum())] == 0)
 
     @cached_property
     def at_risk(self) -> FloatArray:
@@ -235,7 +266,7 @@ class Survival(Covered):
     @property
     def median(self) -> float:
         """The lower edge of `median_cell`: for whole numbers on cells of width one, the first time past which at most
-        half are left; infinite if there is none.
+        half are left; infinite if the curve ends before.
         """
         return self.median_cell[0]
 
@@ -256,12 +287,13 @@ class Survival(Covered):
         They are for Kaplan and Meier's estimate of these records, from times as exact as they may be, before each edge.
         With `population`, they are for that of the population that the records were drawn from; that needs independent
         units of one record each, and censoring that does not depend on the time of the event. For the population, where
-        20 records or fewer are at risk, the lower end is 0 and the upper end is that of the cell before. They contain
+        5 records or fewer are at risk, the lower end is 0 and the upper end is that of the cell before. They contain
         `y`.
         """
         orders, known = self._orders(population)
         lower, upper = inference.survival_band(orders, known, chance("level", level))
-        return np.minimum(np.append(1.0, lower), self.y), np.maximum(np.append(1.0, upper), self.y)
+        y = np.fmin.accumulate(self.y)  # past its end the curve may be level
+        return np.fmin(np.append(1.0, lower), self.y), np.maximum(np.append(1.0, upper), y)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """The band as ends, of shape ``(cells + 1, 2)``."""
@@ -269,19 +301,24 @@ class Survival(Covered):
 
     def _orders(self, population: bool) -> tuple[inference.Orders, BoolArray]:
         """Both orders of the records of a cell, and the cells of which anything is said."""
-        noises, known, normal = self._noises, self._known, None
+        noises, known, sampling = self._noises, self._known, None
+        late = self._told.at_risk
         if population:
             require_independent(self.privacy)
             draw = public_generator(None)
             noises = self._noise(draw)
-            normal = draw.standard_normal(noises.censored.shape)  # after the noise, so that it does not depend on it
-            known = np.logical_and.accumulate(known & (self._told.at_risk.records > inference.FEWEST_AT_RISK))
-        late = self._told.at_risk, noises.at_risk
+            known = np.logical_and.accumulate(known & (late.records > inference.FEWEST_AT_RISK))
+            records = np.maximum(late.records - noises.at_risk.records, 1.0)
+            # After the noise, so that sampling does not depend on it.
+            sampling = inference.draw_sampling(inference.hazards_of(self.extrapolated[1:]), records, draw)
         # At a declared value times are tied, and events come first, as in the textbook: no order is open.
-        both = late, late if self.grid.values is not None else (self._told.early, noises.early)
-        shares = [inference.survival(found, known) for found, _ in both]
-        errors = [inference.log_errors(found, noise, known, normal) for found, noise in both]
-        return inference.Orders(shares[0], shares[1], errors[0], errors[1]), known
+        is_tied = self.grid.values is not None
+        early = (late, noises.at_risk) if is_tied else (self._told.early, noises.early)
+        least, late_errors = inference.log_errors(late, noises.at_risk, known, sampling)
+        _, early_errors = inference.log_errors(*early, known, sampling, lowest=True)
+        shares = [inference.survival(found, known) for found in (late, early[0])]
+        shares[0][known] = np.where(shares[0][known] > 0, shares[0][known], np.minimum.accumulate(least))
+        return inference.Orders(shares[0], shares[1], late_errors, early_errors), known
 
     @cached_property
     def _told(self) -> Leaving:
@@ -297,6 +334,10 @@ class Survival(Covered):
     @property
     def _known(self) -> BoolArray:
         return inference.known_cells(self._told.at_risk, self._noises.at_risk)
+
+    @cached_property
+    def _followed(self) -> BoolArray:
+        return inference.find_followed_cells(self._told.at_risk, self._noises.at_risk)
 
     def at_risk_intervals(self, level: float) -> FloatArray:
         """Lower and upper ends of `at_risk`, all correct at once with chance `level`: shape ``(cells + 1, 2)``.
@@ -343,7 +384,8 @@ class Survival(Covered):
 
     def _summary(self) -> list[tuple[str, str]]:
         words = span(*self.median_interval(0.95))
-        return [("median", self.median_in_words), ("95% interval of the median for these records", words)]
+        ended = [] if self._followed.all() else [("follow-up", f"known up to {numeral(self.follow_up_end)}")]
+        return [("median", self.median_in_words), ("95% interval of the median for these records", words), *ended]
 
     @property
     def median_in_words(self) -> str:
@@ -353,7 +395,9 @@ class Survival(Covered):
             return "not known"
         if lower == upper < inf:
             return numeral(lower)
-        return f"{numeral(lower)}, in the cell {span(lower, upper)}" if lower < inf else "beyond the grid"
+        if lower == inf:
+            return f"not reached up to {numeral(self.follow_up_end)}"
+        return f"{numeral(lower)}, in the cell {span(lower, upper)}"
 
 
 def event_of(question: Any) -> Categories:
@@ -512,8 +556,14 @@ def log_rank_test(
         known = np.logical_and(
             *(inference.known_cells(each.at_risk, noise.at_risk) for each, noise in zip(groups, noises, strict=True))
         )
-        within: Any = ..., known
-        if known.any():
+        if known.any() and one.grid.values is None:
+            inner = np.logical_and(
+                *(
+                    inference.find_inner_cells(group.at_risk, group.censored, noise.at_risk, noise.censored)
+                    for group, noise in zip(groups, noises, strict=True)
+                )
+            )
+            within: Any = ..., known & inner
             noted = notes_on_moved([each.taken(within) for each in groups], [each.taken(within) for each in noises])
             notes |= dict.fromkeys(noted)
         pairs = [(both[0].at_risk, both[1].at_risk) for both in (groups, noises)]

@@ -137,7 +137,7 @@ def _point(curve: Survival) -> inference.Curves:
 ONE_CAUSE = Of(
     lambda curve: table_of(curve._told, tied=curve.grid.values is not None),
     lambda curve, draw: table_of(curve._noise(draw), tied=curve.grid.values is not None),
-    lambda curve: inference.hazards_of(curve.y[1:])[None],
+    lambda curve: inference.hazards_of(curve.extrapolated[1:])[None],
     _point,
 )
 
@@ -221,7 +221,8 @@ def _first(curves: inference.Curves, draws: int) -> inference.Curves:
 def restricted_mean(curve: Survival, until: float) -> Estimate:
     """The restricted mean survival time: the mean time without an event, up to `until` (Irwin 1949).
 
-    Events are taken to come in the middle of their cell, or at their declared value; the interval holds wherever in
+    Not known (NaN, with an interval of all that is possible) where the curve ends before `until`. Events are taken to
+    come in the middle of their cell, or at their declared value; the interval holds wherever in
     their cells they came. As in ``lifelines.utils.restricted_mean_survival_time`` of such times.
 
     Args:
@@ -256,7 +257,7 @@ def share_at(curve: Survival, time: float, since: float | None = None) -> Estima
         since: The time up to which they are known to have had no event: conditional survival. None: all records.
 
     Returns:
-        The share, between 0 and 1, with `interval`.
+        The share, between 0 and 1, with `interval`; NaN past the end of the curve.
 
     Raises:
         ValueError: a time lies beyond the grid, or `since` is not before `time`.
@@ -279,7 +280,8 @@ def share_at(curve: Survival, time: float, since: float | None = None) -> Estima
 
     def read(one: inference.Curves) -> FloatArray:
         before = one.left[..., first]
-        return np.divide(one.left[..., edge], before, out=np.zeros_like(before), where=before > 0).clip(0, 1)
+        # NaN is divided too, so that what is not known stays so.
+        return np.divide(one.left[..., edge], before, out=np.zeros_like(before), where=~(before <= 0)).clip(0, 1)
 
     words = f"share without an event at {answered_point(at, time)}, given {answered_point(begin, since)}"
     return estimate(words, (curve,), read, SHARE)
@@ -492,7 +494,7 @@ class CumulativeHazard(Covered):
         draws = drawn.low.hazard[:, 0], drawn.high.hazard[:, 0]
         lower, upper = inference.band_between((told[0].hazard[0], told[1].hazard[0]), draws, level)
         upper, lower = np.minimum.accumulate(upper[::-1])[::-1], np.maximum.accumulate(np.maximum(lower, 0.0))
-        return np.stack([np.minimum(lower, self.y), np.maximum(upper, self.y)], axis=1)
+        return np.stack([np.fmin(lower, self.y), np.fmax(upper, self.y)], axis=1)
 
     def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
         words: Any = {"label": self.curve.label, "upwards": "cumulative hazard", "share": False}

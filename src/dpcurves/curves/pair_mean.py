@@ -208,6 +208,11 @@ class CellsRead:
         """Simulated errors of sampling. Raises `ValueError` if units have several records."""
         return self._read(self.slots.sampled)
 
+    @cached_property
+    def noise(self) -> FloatArray:
+        """Simulated noise of the counts."""
+        return self._read(self.slots.noise)
+
     def drawn(self, population: bool) -> FloatArray:
         """Likely counts with noise, and with that of sampling."""
         return self._read(self.slots.drawn(population))
