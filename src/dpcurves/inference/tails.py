@@ -60,8 +60,8 @@ class TailCounts(NamedTuple):
             Noise, and the chance that a sample leaves so many records beyond a point, are taken off the counts again
             and again. Through the last count that is clear of its noise, and each one before, a power law is drawn,
             which goes on beyond the later point; so it is with the last clear count and each one up to the bound that
-            noise hides. All are limits, so the smallest is taken. What lies between two points beyond the bound is
-            taken to lie at the far one.
+            noise hides. All are limits, of which the smallest is taken: for that choice each has half of the error
+            chance. What lies between two points beyond the bound is taken to lie at the far one.
         """
         deviations = self.noise.std(axis=0)
         clear = np.flatnonzero(self.counts > tuning.clear * np.maximum(deviations, 1.0))
@@ -71,8 +71,9 @@ class TailCounts(NamedTuple):
         records = self._draw_expected(generator)
         hidden = range(last + 1, min(max(self.bound, last + 1) + 1, len(self.counts)))
         pairs = [*((first, last) for first in range(last)), *((last, second) for second in hidden)]
+        each = (1 + level) / 2
         limits = [
-            self._beyond(records, *pair, level, generator, population=population, tuning=tuning) for pair in pairs
+            self._beyond(records, *pair, each, generator, population=population, tuning=tuning) for pair in pairs
         ]
         return min(limits, default=inf)
 
