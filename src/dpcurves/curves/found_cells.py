@@ -3,6 +3,7 @@
 Formal guarantees of all questions here: the loss that was granted. A fifth of it looks for the range (see
 `strategies.found_range`), the rest counts, or adds up, on cells that are a function of the noisy answers and of public
 facts; given these it loses what is left, whatever they are, so both add up (basic composition; in rho as in epsilon).
+Sums and means also count cells of the tails, whose edges are such a function: each record lies in one of these.
 """
 
 from __future__ import annotations
@@ -512,9 +513,10 @@ class UnboundedSumQuestion(_UnboundedSummary):
 class UnboundedMeanQuestion(_UnboundedSummary):
     """The mean of the values of a column of which no bounds are known.
 
-    A fifth of the loss looks for bounds in three turns: those under which what is clamped and the noise are expected to
-    err least together. The rest asks as a `MeanQuestion` does. The answer is that of clamped values, as are its
-    intervals; a note says how many are clamped at most.
+    A fifth of the loss looks for bounds in three turns: those under which what is clipped and the noise are expected to
+    err least together. A tenth counts records beyond the bounds, and some before them. The rest asks as a
+    `MeanQuestion` does. The answer is that of clipped values, and named so; its intervals hold the mean of all values,
+    if beyond the counts that are clear of noise the tails fall at least as fast, by ratio, as before them.
 
     Formal guarantees: the loss that was granted, pure or zero-concentrated, under either adjacency: see the module.
 

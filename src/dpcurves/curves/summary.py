@@ -353,9 +353,13 @@ class Tails:
         for side, tail in ((-1, self.below), (1, self.above)):
             places = [edges.index(point) for point in tail.points]
             below = [np.cumsum(each, axis=-1)[..., places] for each in (counts, noise)]
-            seen, error = below if side < 0 else [
-                each.sum(axis=-1, keepdims=True) - part for each, part in zip((counts, noise), below, strict=True)
-            ]
+            seen, error = (
+                below
+                if side < 0
+                else [
+                    each.sum(axis=-1, keepdims=True) - part for each, part in zip((counts, noise), below, strict=True)
+                ]
+            )
             one = TailCounts(tail.distances, tail.bound, seen, error)
             limits.append(one.largest_excess(level, draw, population=population))
         return limits[0], limits[1]
@@ -372,7 +376,9 @@ class Tails:
             for each in (stored["below"], stored["above"])
         ]
         for tail in tails:
-            if not (0 <= tail.bound < len(tail.points) and tail.distances[0] > 0 and np.all(np.diff(tail.distances) > 0)):
+            if not (
+                0 <= tail.bound < len(tail.points) and tail.distances[0] > 0 and np.all(np.diff(tail.distances) > 0)
+            ):
                 raise Refused("curve.evidence.question.tails", "distances that rise from above 0 are needed")
         if tail_grid(*tails).cells + 2 != len(evidence.unbiased[0]):
             raise Refused("curve.evidence.question.tails", "as many points as counts are needed")
@@ -397,7 +403,11 @@ class SummaryByCategory(ByCategory[Summary]):
 
     def _title(self) -> str:
         first = next(iter(self.values()), None)
-        what = "" if first is None else f"{first.KIND_OF_NUMBER}{first.names[first.statistic]} of {first.label} by {self.column}"
+        what = (
+            ""
+            if first is None
+            else f"{first.KIND_OF_NUMBER}{first.names[first.statistic]} of {first.label} by {self.column}"
+        )
         return (what[:1].upper() + what[1:]) or super()._title()
 
     def _summary(self) -> list[tuple[str, str]]:

@@ -72,9 +72,7 @@ class TailCounts(NamedTuple):
         hidden = range(last + 1, min(max(self.bound, last + 1) + 1, len(self.counts)))
         pairs = [*((first, last) for first in range(last)), *((last, second) for second in hidden)]
         each = (1 + level) / 2
-        limits = [
-            self._beyond(records, *pair, each, generator, population=population, tuning=tuning) for pair in pairs
-        ]
+        limits = [self._beyond(records, *pair, each, generator, population=population, tuning=tuning) for pair in pairs]
         return min(limits, default=inf)
 
     def _draw_expected(self, generator: np.random.Generator) -> FloatArray:
