@@ -12,8 +12,9 @@ Columns of the table, of so many releases, each of records of its own (add-remov
 
 Marks: the interval holds the mean in at least 93 % of the releases, and is finite in at least 80 %.
 
-Run ``python benchmarks/means_of_long_tails.py [--records 5000 --releases 200 --quick]``. ``--file NAME.npy`` adds a column
-from a public file of numbers: one value a record, or, with ``--counted``, the number of records of each value from 0 on.
+Run ``python benchmarks/means_of_long_tails.py [--records 5000 --releases 200 --quick]``. ``--file NAME.npy`` adds a
+column from a public file of numbers: one value a record, or, with ``--counted``, the number of records of each value
+from 0 on.
 """
 
 from __future__ import annotations

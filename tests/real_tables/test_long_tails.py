@@ -154,7 +154,7 @@ def test_points_of_tails_rise_at_any_scale(scale: float, shape: str) -> None:
 
 
 def test_counts_of_tails_change_by_one_record_at_most_for_all_tiny_neighbours() -> None:
-    """Each record lies in one cell: so the loss of all counts is at most that of one, which is what they are charged."""
+    """Each record lies in one cell: so the loss of all counts is at most that of one, which they are charged."""
     grid = tail_grid(TailPoints(2.0, (1.0, 0.0, -9.0), 1), TailPoints(1.0, (2.0, 3.0, 9.0), 1))
     values = [-1e300, -9.0, -1.0, 0.0, 1.0, 1.5, 2.0, 3.0, 9.0, np.inf]
 

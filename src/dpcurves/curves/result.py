@@ -319,23 +319,23 @@ def _notes_on_split_cells(
         shares = crowded_ends(ends, wide_below, noise)
         crowded = shares[0] * wide_below[-1] / total, shares[1] * wide_below[-1] / total
     notes = []
-    for side, share in enumerate(crowded):
+    for side, crowding in enumerate(crowded):
         parted = bool(single[-side])
         apart = known[-2] == grid.cells - 1 if side else known[1] == 1
-        if parted:
-            seen = float(counts[-side])
-            share = seen / total if total > 0 and seen > DEVIATIONS_OF_END * noise[side] else 0.0
+        outermost = float(counts[-side])
+        is_clear = total > 0 and outermost > DEVIATIONS_OF_END * noise[side]
+        share = crowding if not parted else outermost / total if is_clear else 0.0
         if not apart or share < LEAST_SHARE:
             continue
         inner, outer = (numeral(edges[-2]), numeral(edges[-1])) if side else (numeral(edges[1]), numeral(edges[0]))
-        where = ("above" if side else "below", "last" if side else "first", "above" if side else "below")
+        beyond = "above" if side else "below"
         if parted:
-            notes.append(f"{share:.0%} of the records lie {where[0]} {inner}: {NARROW}")
+            notes.append(f"{share:.0%} of the records lie {beyond} {inner}: {NARROW}")
         else:
             cell = f"{inner} and above" if side else f"below {inner}"
             notes.append(
-                f"{share:.0%} of the records lie in the {where[1]} cell ({cell}), which also holds all values "
-                f"{where[2]} {outer}: {NARROW}"
+                f"{share:.0%} of the records lie in the {'last' if side else 'first'} cell ({cell}), which also holds "
+                f"all values {beyond} {outer}: {NARROW}"
             )
     of_wide = np.append(0, np.cumsum(~single))
     return (*_notes_on_few_cells(grid, known, below, max(noise), of_wide), *notes)

@@ -15,8 +15,8 @@ import numpy as np
 from .. import display
 from ..arguments import Refused, both_ends, chance, number, whole
 from ..arrays import FloatArray
-from ..conversation import Cells, Evidence, Needs, PrivacyStatement, Release, Setting, Single, needed
 from ..codec import Rule
+from ..conversation import Cells, Evidence, Needs, PrivacyStatement, Release, Setting, Single, needed
 from ..data import Axis, Grid, Outside
 from ..display import TEXT, numeral, span
 from ..inference import (

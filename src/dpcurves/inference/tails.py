@@ -10,7 +10,7 @@ below it beyond the second one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
