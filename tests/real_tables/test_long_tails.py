@@ -36,7 +36,7 @@ def ask(values: FloatArray, seed: int, statistic: str = "mean") -> dp.Summary:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_intervals_hold_the_mean_and_the_sum_of_all_values_and_are_finite(law: str) -> None:
-    """Of 6 releases at 93 % fewer than 4 hold with a chance of 6e-3; seeds are fixed. Before, 0 to 2 did."""
+    """Fewer than 4 of 6 releases hold at 93 % with a chance of 6e-3; seeds are fixed. Before, 0 to 2 did."""
     held, finite = np.zeros(3), 0
     for seed in range(6):
         values = LAWS[law](np.random.default_rng(seed), 20_000)
@@ -52,7 +52,7 @@ def test_intervals_hold_the_mean_and_the_sum_of_all_values_and_are_finite(law: s
 
 
 def test_population_intervals_hold_the_mean_of_the_law() -> None:
-    """Of 6 at 93 % fewer than 4 come with a chance of 6e-3; seeds are fixed."""
+    """Fewer than 4 of 6 releases hold at 93 % with a chance of 6e-3; seeds are fixed."""
     held = 0
     for seed in range(6):
         found = ask(np.random.default_rng(seed).lognormal(9, 1.5, 5000), seed)
@@ -120,7 +120,7 @@ def test_the_limit_is_that_of_a_power_law_where_the_tail_is_one() -> None:
 
 
 def test_another_mode_beyond_a_gap_is_in_the_limit() -> None:
-    """Of 500 records at 700 each is 600 beyond a bound of 100."""
+    """Each of 500 records at 700 is 600 beyond a bound of 100."""
     distances = np.array([10.0, 50.0, 100.0, 800.0])
     tail = TailCounts(
         distances, 2, np.array([4000.0, 510.0, 500.0, 0.0]), np.random.default_rng(1).laplace(0, 5, (4000, 4))
