@@ -396,7 +396,7 @@ def tail_points(seen: Seen, low: float, high: float, noise: float, rows: int) ->
     >>> edges = np.array([0.0, 1.0, 10.0, 100.0, 1000.0])
     >>> seen = Seen(edges, np.array([0.0, 5000.0, 900.0, 90.0]), np.zeros(4), 2.0, True)
     >>> [round(point, 1) for point in tail_points(seen, 0.94, 160.0, 2.0, 1)[1].points]
-    [69.9, 112.9, 160.0, 633.8, 5058.0]
+    [13.2, 85.6, 102.3, 160.0, 1265.5]
     """
     mirrored = seen._replace(edges=-seen.edges[::-1], records=seen.records[::-1])
     below = _points_above(mirrored, -high, -low, noise, rows)
