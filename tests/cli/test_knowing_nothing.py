@@ -121,7 +121,7 @@ def test_bounds_of_sums_and_cells_of_histograms_are_found_and_their_price_is_tol
         done = run(word, strange, "--column", "amount", "--bounds", "auto", *ONE, "--json", kept)
         assert done.exit_code == 0, done.output
         assert "no bounds are given: epsilon 1 pays for all turns" in done.output
-        assert "values beyond are clamped to them" in done.output
+        assert "values beyond are clipped to them" in done.output
     found: Any = dp.read(kept)
     assert found.privacy.epsilon == pytest.approx(1)
     assert found.lower < np.median(amounts) < found.upper

@@ -101,7 +101,7 @@ def test_a_curve_comes_back_with_its_turns(adjacency: Adjacency) -> None:
     quantiles = answer(QuantilesQuestion("x", GRID, (0.25, 0.5)), {"x": X}, LOSSES[0], adjacency, seed=3)
     again = Quantiles.from_json(quantiles.to_json())
     assert np.array_equal(again.x, quantiles.x)
-    assert np.array_equal(quantiles.x, curve.quantile([0.25, 0.5]))
+    assert np.array_equal(quantiles.x, quantiles.curve.quantile([0.25, 0.5]))
     assert np.array_equal(again.intervals(0.9), quantiles.intervals(0.9))
 
 

@@ -407,7 +407,8 @@ class SummaryView(ResultView):
         from ..curves.result import EACH
         from ..display import numeral
 
-        columns = {"statistic": list(curve.statistics), "value": [numeral(each) for each in curve.statistics.values()]}
+        values = [numeral(each) for each in curve.statistics.values()]
+        columns = {"statistic": list(curve.names.values()), "value": values}
         return [self.shown(curve, columns, what=EACH, head=f"{curve.clamped}\n")]
 
 
@@ -424,7 +425,7 @@ class SummariesView(ResultView):
         first, statistic = each[0], each[0].statistic
         place = list(first.statistics).index(statistic)
         columns: dict[str, ArrayLike]
-        columns = {name: [numeral(one.statistics[name]) for one in each] for name in first.statistics}
+        columns = {words: [numeral(one.statistics[name]) for one in each] for name, words in first.names.items()}
         for name, population in self.whom(first.privacy).items():
             found = [one.intervals(self.sure.level, population=population)[place].tolist() for one in each]
             columns[f"{statistic}, {name.split()[-1]}"] = found
@@ -444,10 +445,10 @@ class SummariesView(ResultView):
         ends = np.array([one.intervals(self.sure.level) for one in each])
         found = dict(columns)
         own = [f"{each[0].statistic}, {name.split()[-1]}" for name in self.whom(each[0].privacy)]
-        for number, statistic in enumerate(each[0].statistics):
+        for number, (statistic, words) in enumerate(each[0].names.items()):
             values = [one.statistics[statistic] for one in each]
             rows = too_wide(values, ends[:, number, 0], ends[:, number, 1], self.sure.suppress or 0.0)
-            names = [statistic, *(own if number == place else [])]
+            names = [words, *(own if number == place else [])]
             texts = {name: numerals(np.asarray(found[name])) if name in own else found[name] for name in names}
             found |= hidden(texts, names, rows)
         return found

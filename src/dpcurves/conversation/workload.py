@@ -62,7 +62,7 @@ class Counted:
         releases: All that was asked. The last one counts the cells, and tells how many records are missing.
         read: The counts that are read, in their order: of all turns, or of the last one alone, if the others chose
             what it counts.
-        grid: The cells along the last axis that were counted: those that were needed, or coarser ones.
+        grid: The cells along the last axis that were counted: those that were needed, or others.
         looks: So many of the counts that are read chose the cells: each cuts the intervals of those before.
         by_turns: Whether the intervals of all counts that are read say how cells are halved, not those of looks alone.
         step: The number of whose multiples values are, as looks told; 0: of none, or that was not clear.
@@ -191,12 +191,14 @@ class Prefixes(Workload[Counted]):
         hint: What is known in public about how records lie along it.
         way: How it is counted; None: as the trust model chooses.
         around: Shares, if only the quantiles at these are to be read; empty: all edges are.
+        split: Whether round numbers get cells of their own, where cells may be others than those of the last axis.
     """
 
     axes: Axes
     hint: Hint | None = None
     way: Way | None = None
     around: tuple[float, ...] = ()
+    split: bool = False
 
 
 @dataclass(frozen=True, slots=True)

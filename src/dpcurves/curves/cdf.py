@@ -415,6 +415,7 @@ class CDF(Covered):
         found = inside(cells, inverse_at(self.x, self.y, levels) if self.values is None else cells[..., 0])
         if self.prefixes.looks:  # some cells have a single double, and their upper edge lies in the next one
             found = np.minimum(found, np.maximum(np.nextafter(cells[..., 1], -np.inf), cells[..., 0]))
+        found = np.where(cells[..., 1] == np.nextafter(cells[..., 0], np.inf), cells[..., 0], found)
         return self.prefixes.stepped(found)[()]
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
@@ -428,9 +429,17 @@ class CDF(Covered):
         levels = numbers("p", p)
         cells = self._cell(levels)
         if not self.prefixes.step:
-            return cells
+            return self._close(cells)
         at = np.asarray(self.quantile(levels))
-        return np.stack([np.minimum(cells[..., 0], at), np.maximum(cells[..., 1], np.nextafter(at, np.inf))], axis=-1)
+        ends = np.stack([np.minimum(cells[..., 0], at), np.maximum(cells[..., 1], np.nextafter(at, np.inf))], axis=-1)
+        return self._close(ends)
+
+    def _close(self, ends: FloatArray) -> FloatArray:
+        """Move upper ends where a cell of a single number ends to this number: nothing lies between the two."""
+        edges = self.x
+        after = edges[1:][edges[1:] == np.nextafter(edges[:-1], np.inf)]
+        upper = np.where(np.isin(ends[..., 1], after), np.nextafter(ends[..., 1], -np.inf), ends[..., 1])
+        return np.stack([ends[..., 0], np.maximum(upper, ends[..., 0])], axis=-1)
 
     def _cell(self, levels: FloatArray) -> FloatArray:
         return cell_at(self.prefixes.cells, self.prefixes.at_boundaries(self.y), levels)
@@ -490,10 +499,10 @@ class CDF(Covered):
         of, sure = (numbers("p", p), self.quantile_cell(p)), chance("level", level)
         few = self.prefixes.tested(*of, sure, population=population, generator=generator)
         if few is not None:
-            return few
+            return self._close(few)
         ends = self.band(level, population=population, generator=generator)
         lower, upper = (self.prefixes.at_boundaries(end) for end in ends)
-        return ends_at(self.prefixes.cells, lower, upper, p)
+        return self._close(ends_at(self.prefixes.cells, lower, upper, p))
 
     def histogram(self, bins: SupportsIndex | ArrayLike) -> Bins:
         """The share of records in each of so many bins of about one width, or between these edges. Spends nothing.
@@ -633,19 +642,26 @@ class CdfQuestion:
         """Counts below edges, read along the grid."""
         return (yield from self.counted(()))
 
-    def counted(self, around: tuple[float, ...]) -> Needs[Any]:
-        """Counts below edges, read along the grid; of those near some quantiles most, if shares are given."""
+    def counted(self, around: tuple[float, ...], *, split: bool = False) -> Needs[Any]:
+        """Counts below edges, read along the grid; of those near some quantiles most, if shares are given.
+
+        Args:
+            around: The shares; empty: all edges are read.
+            split: Whether round numbers get cells of their own, where the trust model can count on such cells.
+        """
         label, axis = axis_label(self.column, self.measured_in), Axis(self.column, self.grid)
         if self.at is not None:
             found = yield from needed(conversation.Below(axis, self.at), ALL)
             return CDF.read(found.counts, self.grid.cut(self.at), label, statement_of(found.releases))
-        found = yield from needed(conversation.Prefixes(axes_of(self.by, axis), self.hint, self.method, around), ALL)
+        prefixes = conversation.Prefixes(axes_of(self.by, axis), self.hint, self.method, around, split)
+        found = yield from needed(prefixes, ALL)
+        grid = found.grid or self.grid
         earlier, privacy = found.read[:-1], statement_of(found.releases)
         # A rehearsal has nothing to note: what it was sent is blank, and reading it would cost as much as asking.
         read = CDF.along if found.is_paid else CDF.rehearsed
 
         def curve(row: Evidence) -> CDF:
-            found = read(PrefixShares(row, self.grid, earlier), label, privacy)
+            found = read(PrefixShares(row, grid, earlier), label, privacy)
             return found if self.smooth is None else found.smoothed(self.smooth)
 
         return in_rows(self.by, found.counts, curve)

@@ -469,7 +469,7 @@ def _required(tables: Mapping[str, Any], statistic: object, tree: Tree) -> tuple
     cells = [(each.grid.edges.tolist(), each.grid.outside) for each in read.values() if each.grid is not None]
     if word == SUM:
         summed = [one for each in read.values() for one in each.members if isinstance(one, Summary)]
-        kinds = {(one.label, one.lower, one.upper, len(one.turns) > 1) for one in summed}
+        kinds = {(one.label, one.lower, one.upper, len(one.evidence) > 1) for one in summed}
         if cells or len(kinds) > 1 or not next(iter(kinds))[-1]:
             raise Refused("statistic", "sums of one column between the same bounds are needed in all results")
     if any(each != cells[0] for each in cells):
@@ -621,12 +621,12 @@ def _estimates(
     value, variance, rounding = np.zeros((3, len(members)))
     noise = np.zeros((draws, len(members)))
     for column, one in enumerate(members):
-        for weight, turn in zip(weights, one.turns, strict=False):
+        for weight, turn in zip(weights, one.evidence, strict=False):
             value[column] += weight * float(turn.unbiased[0, 0])
             variance[column] += weight**2 * float(turn.sums.prefix_variances(turn.total is not None)[0][-1])
             noise[:, column] += weight * noise_of(turn.sums, turn.total, draws, draw)[:, 0, 0]
         if statistic == SUM:
-            rounding[column] = half / (2 * HALF) * max(float(one.turns[0].unbiased[0, 0]), 0.0)
+            rounding[column] = half / (2 * HALF) * max(float(one.evidence[0].unbiased[0, 0]), 0.0)
     return _Estimates(value, variance, noise, rounding)
 
 
@@ -646,8 +646,8 @@ def _largest_squares(members: Sequence[Summary] | Sequence[Histogram], level: fl
     """
     found, draw = list[float](), numbered_generator(SQUARES)
     for one in cast("Sequence[Summary]", members):
-        released = _squares(one, [float(turn.unbiased[0, 0]) for turn in one.turns])
-        noise = _squares(one, [noise_of(turn.sums, turn.total, DRAWS, draw)[:, 0, 0] for turn in one.turns])
+        released = _squares(one, [float(turn.unbiased[0, 0]) for turn in one.evidence])
+        noise = _squares(one, [noise_of(turn.sums, turn.total, DRAWS, draw)[:, 0, 0] for turn in one.evidence])
         found.append(max(released, 0.0) + float(upper_quantiles(np.abs(noise)[:, None], level)[0]))
     return np.array(found)
 

@@ -3,6 +3,7 @@
 Formal guarantees of all questions here: the loss that was granted. A fifth of it looks for the range (see
 `strategies.found_range`), the rest counts, or adds up, on cells that are a function of the noisy answers and of public
 facts; given these it loses what is left, whatever they are, so both add up (basic composition; in rho as in epsilon).
+Sums and means also count cells of the tails, whose edges are such a function: each record lies in one of these.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from math import ceil, exp, floor, inf, log, log10, prod, sqrt
+from math import ceil, exp, floor, inf, log, log10, nextafter, prod, sqrt
 from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,13 +25,22 @@ from ..data import Grid, Outside
 from ..data.axis import TypedAxis
 from ..display import numeral
 from ..laws.law import Family
-from ..strategies.found_range import CLOSE, DECADES, TENTHS, Looks
+from ..strategies.found_range import CLOSE, DECADES, LARGEST, TENTHS, Looks
 from ..strategies.row_bounds import expected_error
-from .by_category import axis_label, in_rows, in_words
+from .by_category import axis_label, in_rows, in_words, rows_of
 from .histogram import Histogram, HistogramQuestion
 from .outside import as_usual
 from .question import By, axes_of, keys_of, statement_of
-from .summary import LARGEST_BOUND, MeanQuestion, SummaryQuestion, SumQuestion, VarianceQuestion
+from .summary import (
+    LARGEST_BOUND,
+    MeanQuestion,
+    SummaryQuestion,
+    SumQuestion,
+    TailPoints,
+    Tails,
+    VarianceQuestion,
+    tail_grid,
+)
 from .unbounded import LOOKED, NOTHING, note_on_looks
 
 SEEN_CELLS = 64
@@ -52,6 +62,20 @@ PREVIOUS = 2
 """Intervals before one that tell how dense records are at its beginning."""
 BEYOND = tuple(2.0 ** (power / 2) for power in range(-9, 7))
 """Records beyond each bound that are tried, in deviations of the noise of a sum over half the bounds' distance."""
+COUNTED_TAILS = Fraction(1, 10)
+"""Budget fraction of the counts of records beyond the bounds, and before them, that tell how heavy the tails are."""
+ORIGIN = 0.1
+"""Share of the records below the origin from which distances along the upper tail are measured."""
+SEEN_BEYOND = 7.0
+"""Standard deviations of noise that the records beyond the last point before a bound are to be."""
+MORE_BEYOND = 1.0, 3.0, 12.0
+"""How many times as many are to lie beyond this point, and those before it."""
+LEAST_BEYOND, MOST_BEYOND = 20.0, (0.1, 0.25, 0.5)
+"""Records that lie beyond the last of these points at least, and the largest shares of all beyond each."""
+APART = 1.05, 1.2
+"""The least ratio of the distances of two points, and the one that is taken where the looks propose a smaller one."""
+FARTHER = (8.0,)
+"""Points beyond the bound, in distances of it: there another mode would show that the looks missed."""
 LEVEL_DEVIATIONS = 1.645
 """Deviations that noise exceeds with a chance of about 5 %."""
 
@@ -359,17 +383,59 @@ def _note_on_cells(seen: Seen, grid: Grid, counts: FloatArray) -> str:
     )
 
 
+def tail_points(seen: Seen, low: float, high: float, noise: float, rows: int) -> tuple[TailPoints, TailPoints]:
+    """Choose points along both tails, at which records are counted: some before each bound, the bound, some beyond it.
+
+    Before a bound there are three, beyond which the looks expect enough records to tell how the tail falls.
+
+    Args:
+        seen: What the looks tell.
+        low, high: The clipping bounds.
+        noise: The standard deviation of the noise of one count of the tails.
+        rows: Into how many groups the records are parted, each with a noise of its own.
+
+    >>> edges = np.array([0.0, 1.0, 10.0, 100.0, 1000.0])
+    >>> seen = Seen(edges, np.array([0.0, 5000.0, 900.0, 90.0]), np.zeros(4), 2.0, True)
+    >>> [round(point, 1) for point in tail_points(seen, 0.94, 160.0, 2.0, 1)[1].points]
+    [13.2, 85.6, 102.3, 160.0, 1265.5]
+    """
+    mirrored = seen._replace(edges=-seen.edges[::-1], records=seen.records[::-1])
+    below = _points_above(mirrored, -high, -low, noise, rows)
+    above = _points_above(seen, low, nextafter(high, inf), noise, rows)  # records at the bound lose nothing
+    return TailPoints(-below.origin, tuple(-each for each in below.points), below.bound), above
+
+
+def _points_above(seen: Seen, low: float, high: float, noise: float, rows: int) -> TailPoints:
+    """Choose the points of the upper tail."""
+    origin = seen.quantile(ORIGIN)
+    if not high - origin > (high - low) * EVEN:
+        origin = low
+    bound, total = high - origin, float(seen.records.sum())
+    least = max(SEEN_BEYOND * noise, LEAST_BEYOND) * rows
+    wanted = [min(least * times, total * most) for times, most in zip(MORE_BEYOND, MOST_BEYOND, strict=True)]
+    distances = [bound]
+    for records in wanted:
+        reached = _above(seen.edges, seen.records, records) - origin
+        distances.append(reached if 0 < reached * APART[0] <= distances[-1] else distances[-1] / APART[1])
+    before = [origin + each for each in reversed(distances[1:])]
+    beyond = [origin + times * bound for times in FARTHER]
+    points = np.clip([*before, high, *beyond], -LARGEST, LARGEST)
+    kept = [high, *(float(each) for each in points if each > origin)]
+    rising = sorted(set(kept))
+    return TailPoints(origin, tuple(rising), rising.index(high))
+
+
 def _note_on_bounds(seen: Seen, low: float, high: float) -> str:
-    """The bounds that were chosen, and how many records are clamped: from released numbers."""
+    """The bounds that were chosen, and how many records are clipped: from released numbers."""
     if not seen.stands_out:
         return NOTHING.format(BESIDE.format("bounds", numeral(low), numeral(high)))
     below, above = seen.beyond(low, high)
-    clamped = (
-        f"the bounds, {numeral(low)} to {numeral(high)}, were chosen by noisy counts; values beyond are clamped to "
-        f"them; records below: at most about {below}, above: at most about {above} (at 95% each)"
+    return (
+        f"the bounds, {numeral(low)} to {numeral(high)}, were chosen by noisy counts; values beyond are clipped to "
+        f"them; records below: at most about {below}, above: at most about {above} (at 95% each); intervals of the sum "
+        "and the mean are for all values, if beyond the counts that are clear of noise a tail falls at least as fast, "
+        "by ratio, as before them; an interval of the variance is for the clipped values"
     )
-    covered = "; numbers and their intervals are of the clamped values: of a long tail the mean may lie outside"
-    return clamped + covered if below or above else clamped
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,23 +460,28 @@ class _UnboundedSummary:
     def steps(self, setting: Setting) -> Needs[Any]:
         """Looks, and sums between bounds that they chose."""
         looked = yield from _looked(self.column)
-        seen, rest = Seen.by(looked, setting), replace(setting, loss=setting.loss * (ALL - LOOKED))
+        seen, rest = Seen.by(looked, setting), replace(setting, loss=setting.loss * (ALL - LOOKED - COUNTED_TAILS))
         share = self.between(0.0, 1.0).shares(rest)[self.POWER]
         one, rows = rest.noise(share), prod(each.slots for each in keys_of(self.by))
         lower, upper = best_bounds(
             seen, sqrt(one.variance), one.family, power=self.POWER, of_sum=self.OF_SUM, rows=rows
         )
         notes = (_note_on_bounds(seen, lower, upper),) if looked.is_paid else ()
+        points = tail_points(seen, lower, upper, sqrt(setting.noise(COUNTED_TAILS).variance), rows)
+        tails = yield from needed(Cells(axes_of(self.by, TypedAxis(self.column, tail_grid(*points)))), COUNTED_TAILS)
+        of_rows = [tails.counts] if self.by is None else rows_of(tails.counts)
         axis = TypedAxis(self.column, Grid(lower, upper, cells=1))
-        asked = self.between(lower, upper).along(axis, rest, looked.releases, notes)
-        return (yield from _shared(asked, ALL - LOOKED))
+        before = *looked.releases, *tails.releases
+        asked = self.between(lower, upper).along(axis, rest, before, notes, [Tails(*points, each) for each in of_rows])
+        return (yield from _shared(asked, ALL - LOOKED - COUNTED_TAILS))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""
         looked = setting.loss * LOOKED
         return (
             f"no bounds are given: {setting.loss} pays for all turns (noisy releases) together; three "
-            f"look for bounds, with {looked} together, and the rest adds up values that are clamped to them",
+            f"look for bounds, with {looked} together, one counts records beyond them, with "
+            f"{setting.loss * COUNTED_TAILS}, and the rest adds up values that are clipped to them",
         )
 
     def __str__(self) -> str:
@@ -443,9 +514,10 @@ class UnboundedSumQuestion(_UnboundedSummary):
 class UnboundedMeanQuestion(_UnboundedSummary):
     """The mean of the values of a column of which no bounds are known.
 
-    A fifth of the loss looks for bounds in three turns: those under which what is clamped and the noise are expected to
-    err least together. The rest asks as a `MeanQuestion` does. The answer is that of clamped values, as are its
-    intervals; a note says how many are clamped at most.
+    A fifth of the loss looks for bounds in three turns: those under which what is clipped and the noise are expected to
+    err least together. A tenth counts records beyond the bounds, and some before them. The rest asks as a
+    `MeanQuestion` does. The answer is that of clipped values, and named so; its intervals hold the mean of all values,
+    if beyond the counts that are clear of noise the tails fall at least as fast, by ratio, as before them.
 
     Formal guarantees: the loss that was granted, pure or zero-concentrated, under either adjacency: see the module.
 

@@ -200,7 +200,7 @@ class QuantilesQuestion:
             curve = Searched(found.counts, axis.grid, label, statement_of(found.releases))
         else:
             whole = CdfQuestion(self.column, self.grid, measured_in=self.measured_in, hint=self.hint)
-            curve = yield from whole.counted(self.at)
+            curve = yield from whole.counted(self.at, split=True)
         return Quantiles(np.array(self.at), curve)
 
     def __str__(self) -> str:

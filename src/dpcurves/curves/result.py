@@ -276,10 +276,14 @@ def notes_on_crowded_ends(
     edges = grid.edges
     # Nothing is known of an end cell that was not counted apart from its neighbours.
     alone = known[1] == 1, known[-2] == grid.cells - 1
-    first, last = crowded_ends(edges[known], below, (noise[0] if alone[0] else inf, noise[1] if alone[1] else inf))
     notes = []
     if grid.values is not None:
-        return _notes_on_end_values(grid.values, first, last)
+        least = noise[0] if alone[0] else inf, noise[1] if alone[1] else inf
+        return _notes_on_end_values(grid.values, *crowded_ends(edges[known], below, least))
+    single = edges[1:] == np.nextafter(edges[:-1], np.inf)
+    if single.any():  # no cell of one number is crowded, or narrow: the others tell how dense records are
+        return _notes_on_split_cells(grid, known, below, (noise[0], noise[1]), single)
+    first, last = crowded_ends(edges[known], below, (noise[0] if alone[0] else inf, noise[1] if alone[1] else inf))
     notes += _notes_on_few_cells(grid, known, below, max(noise))
     if first:
         words = f"below {numeral(edges[1])}), which also holds all values below {numeral(edges[0])}"
@@ -290,20 +294,73 @@ def notes_on_crowded_ends(
     return tuple(notes)
 
 
-def _notes_on_few_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, noise: float) -> list[str]:
-    """A note if nearly all records lie in a few neighbouring cells of many, by released counts."""
+def _notes_on_split_cells(
+    grid: Grid, known: NDArray[np.int64], below: FloatArray, noise: tuple[float, float], single: NDArray[np.bool_]
+) -> tuple[str, ...]:
+    """Notes on the ends of a grid in which round numbers have cells of their own.
+
+    Where an end of the grid is such a number, the outermost cell holds nothing but values beyond.
+
+    Args:
+        grid: What the cells are of.
+        known, below: See `notes_on_end_cells`.
+        noise: The standard deviations of the counts of both end cells.
+        single: Cells that hold a single number, (cells,).
+    """
+    edges, below = grid.edges, np.maximum.accumulate(below)
+    counts, wide = np.diff(below), np.diff(np.append(0, np.cumsum(~single))[known]) > 0
+    total = float(below[-1] - below[0])
+    ends = np.append(edges[known[:-1]][wide], edges[known[-1]])
+    wide_below = np.append(0.0, np.cumsum(counts[wide]))
+    crowded = (0.0, 0.0)
+    if wide_below[-1] > 0 and total > 0:
+        shares = crowded_ends(ends, wide_below, noise)
+        crowded = shares[0] * wide_below[-1] / total, shares[1] * wide_below[-1] / total
+    notes = []
+    for side, crowding in enumerate(crowded):
+        parted = bool(single[-side])
+        apart = known[-2] == grid.cells - 1 if side else known[1] == 1
+        outermost = float(counts[-side])
+        is_clear = total > 0 and outermost > DEVIATIONS_OF_END * noise[side]
+        share = crowding if not parted else outermost / total if is_clear else 0.0
+        if not apart or share < LEAST_SHARE:
+            continue
+        inner, outer = (numeral(edges[-2]), numeral(edges[-1])) if side else (numeral(edges[1]), numeral(edges[0]))
+        beyond = "above" if side else "below"
+        if parted:
+            notes.append(f"{share:.0%} of the records lie {beyond} {inner}: {NARROW}")
+        else:
+            cell = f"{inner} and above" if side else f"below {inner}"
+            notes.append(
+                f"{share:.0%} of the records lie in the {'last' if side else 'first'} cell ({cell}), which also holds "
+                f"all values {beyond} {outer}: {NARROW}"
+            )
+    of_wide = np.append(0, np.cumsum(~single))
+    return (*_notes_on_few_cells(grid, known, below, max(noise), of_wide), *notes)
+
+
+def _notes_on_few_cells(
+    grid: Grid, known: NDArray[np.int64], below: FloatArray, noise: float, wide: NDArray[np.int64] | None = None
+) -> list[str]:
+    """A note if nearly all records lie in a few neighbouring cells of many, by released counts.
+
+    With the number of cells of more than one number below each edge, `wide`, only those count; single numbers that
+    hold nearly all are no fault of the grid.
+    """
     below = np.maximum.accumulate(below)  # noise may let it fall, which counts of records never do
     total = float(below[-1] - below[0])
-    if grid.cells < MANY_CELLS or total < SURELY * max(noise, 1.0):
+    cells = grid.cells if wide is None else int(wide[-1])
+    number = known if wide is None else wide[known]
+    if cells < MANY_CELLS or total < SURELY * max(noise, 1.0):
         return []
     ends = np.searchsorted(below, below + NEARLY_ALL * total)
-    widths = np.where(ends < len(known), known[np.minimum(ends, len(known) - 1)] - known, grid.cells)
+    widths = np.where(ends < len(known), number[np.minimum(ends, len(known) - 1)] - number, cells)
     first = int(np.argmin(widths))
-    if widths[first] > FEW_CELLS:
+    if not 0 < widths[first] <= FEW_CELLS:
         return []
     low, high = grid.edges[known[first]], grid.edges[known[ends[first]]]
     return [
-        f"nearly all records lie in {widths[first]} of {grid.cells} cells, from {numeral(low)} to {numeral(high)}: "
+        f"nearly all records lie in {widths[first]} of {cells} cells, from {numeral(low)} to {numeral(high)}: "
         "name a grid that is fine there, as Grid.geometric(...) (--grid geometric:L:U:N)"
     ]
 

@@ -7,17 +7,28 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
 from math import inf, isnan, nan, prod, sqrt
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, Unpack, overload
 
 import numpy as np
 
 from .. import display
 from ..arguments import Refused, both_ends, chance, number, whole
 from ..arrays import FloatArray
+from ..codec import Rule
 from ..conversation import Cells, Evidence, Needs, PrivacyStatement, Release, Setting, Single, needed
-from ..data import Axis, Grid
-from ..display import numeral, span
-from ..inference import KNOWN, LARGEST_VARIANCE, Moments, ReleasedMoments, Spread, noise_of, public_generator
+from ..data import Axis, Grid, Outside
+from ..display import TEXT, numeral, span
+from ..inference import (
+    KNOWN,
+    LARGEST_VARIANCE,
+    Moments,
+    ReleasedMoments,
+    Spread,
+    TailCounts,
+    noise_of,
+    public_generator,
+)
 from ..queries import MOST_COUNTED, SquareQuery, SumQuery
 from .by_category import ByCategory, axis_label, in_words, parted, rows_of
 from .outside import as_clipped, beyond_bounds
@@ -40,9 +51,10 @@ READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
 class Summary(Covered):
     """Count, sum, mean and variance of the values of a column.
 
-    Values outside the bounds are clamped to the nearer bound: all four numbers are those of clamped values. Where noise
+    Values outside the bounds are clipped to the nearer bound: all four numbers are those of clipped values. Where noise
     alone may have made the count, which it does of no record with a chance of 2.5% at most, sum, mean and variance are
-    not known: NaN, and their intervals contain all that is possible.
+    not known: NaN, and their intervals contain all that is possible. Where bounds were found, and not declared, tails
+    were counted: then `names` say so, and intervals of the sum and the mean are for those of all values.
 
     Attributes:
         count: Records with a value: never below zero, nor above the number of records where that is public; there NaN
@@ -50,21 +62,23 @@ class Summary(Covered):
         sum: The sum of their values, without bias. NaN where the count alone was asked for, or it is not known.
         mean: Between the bounds. NaN where the count alone was asked for.
         variance: The sample variance, with divisor n - 1. NaN where it was not asked for.
-        lower, upper: The declared bounds; 0 and 1 for a count alone, which has none.
+        lower, upper: The bounds; 0 and 1 for a count alone, which has none.
         label: The column and its measuring unit.
         privacy: The privacy statement, which every picture shows.
         evidence: The releases: counts, and, where asked for, sums and sums of squares; where the variance of
             many records was asked for, also counts of some cells.
         statistic: The name of the number that was asked for, which pictures show.
+        tails: Counts of records beyond the bounds and before them, where the bounds were found; None: they are public.
 
-    Data frame: columns ``statistic`` and ``value``, a row for each of the `statistics`.
+    Data frame: columns ``statistic`` and ``value``, a row for each of the `statistics`, as `names` call it.
     """
 
     KIND = "summary"
     ADDS = True
     MEASURED = ("value",)
-    ARRAYS: ClassVar[tuple[str, ...]] = ("count", "sum", "mean", "variance")
-    MAY_LACK: ClassVar[tuple[str, ...]] = ("sum", "mean", "variance")
+    ARRAYS: ClassVar[tuple[str, ...]] = ("count", "sum", "mean", "variance", "names")
+    FORMS: ClassVar[Mapping[str, Rule]] = MappingProxyType({"names": {"type": "object", "additionalProperties": TEXT}})
+    MAY_LACK: ClassVar[tuple[str, ...]] = ("sum", "mean", "variance", "names")
     TITLE = "Summary of {label}"
     COVERS = EACH
     COUNTED: ClassVar[str] = "records"
@@ -80,20 +94,27 @@ class Summary(Covered):
     privacy: PrivacyStatement
     evidence: tuple[Evidence, ...]
     statistic: str = MEAN
+    tails: Tails | None = None
 
     @classmethod
-    def read(
-        cls, turns: tuple[Evidence, ...], bounds: Grid, label: str, privacy: PrivacyStatement, statistic: str = MEAN
+    def read(  # noqa: PLR0917
+        cls,
+        turns: tuple[Evidence, ...],
+        bounds: Grid,
+        label: str,
+        privacy: PrivacyStatement,
+        statistic: str = MEAN,
+        tails: Tails | None = None,
     ) -> Summary:
         """Compute it from counts and, where there are any, sums and sums of squares, of one row with one cell."""
         middle, half = (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
         moments = _moments(turns, public_generator(None))
         count, found = moments.known_count(privacy.most_records), moments.found
         if len(turns) > 1 and not moments.is_there(KNOWN):
-            return cls(count, nan, nan, nan, bounds.lower, bounds.upper, label, privacy, turns, statistic)
+            return cls(count, nan, nan, nan, bounds.lower, bounds.upper, label, privacy, turns, statistic, tails)
         total = float(half * found.value + middle * found.records)
         mean, variance = float(middle + half * found.mean), float(half**2 * found.variance)
-        return cls(count, total, mean, variance, bounds.lower, bounds.upper, label, privacy, turns, statistic)
+        return cls(count, total, mean, variance, bounds.lower, bounds.upper, label, privacy, turns, statistic, tails)
 
     @property
     def standard_deviation(self) -> float:
@@ -103,7 +124,26 @@ class Summary(Covered):
     @property
     def statistics(self) -> dict[str, float]:
         """The numbers that were asked for, by name."""
-        return {name: getattr(self, name) for name in READ[len(self.turns)]}
+        return {name: getattr(self, name) for name in READ[len(self.evidence)]}
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What each of the `statistics` is called in all output: with the clipping bounds, where these were found."""
+        return {name: self._name(name) for name in self.statistics}
+
+    def _name(self, statistic: str) -> str:
+        if self.tails is None or statistic == COUNT:
+            return statistic
+        return f"{statistic} of values clipped to {self._between}"
+
+    @property
+    def _between(self) -> str:
+        return f"[{numeral(self.lower)}, {numeral(self.upper)}]"
+
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """The releases, turn by turn: counts of the tails last."""
+        return self.evidence if self.tails is None else (*self.evidence, self.tails.evidence)
 
     @property
     def value(self) -> float:
@@ -115,8 +155,10 @@ class Summary(Covered):
         """The text under the picture: which number, of which column, and between which bounds."""
         if self.statistic == COUNT:
             return f"{self.COUNTED} with a value of {self.label}"
-        between = f"[{numeral(self.lower)}, {numeral(self.upper)}]"
-        return f"{self.KIND_OF_NUMBER}{self.statistic} of {self.label}, values clamped to {between}"
+        if self.tails is not None:
+            covered = f"; intervals are for the {self.statistic} of all values" if self.statistic != VARIANCE else ""
+            return f"{self.label}: {self.names[self.statistic]}{covered}"
+        return f"{self.KIND_OF_NUMBER}{self.statistic} of {self.label}, values clamped to {self._between}"
 
     def intervals(
         self,
@@ -137,6 +179,10 @@ class Summary(Covered):
         tell how squares scatter; so do those of counts and sums where the number of records is private, which is
         then taken as Poisson. See `postprocess.inference.moments`; all intervals allow for rounding.
 
+        Where bounds were found, the intervals of the sum and the mean hold those of the clipped values and those of all
+        values: each end is further out by what records beyond the bound may add, as counts of the tail tell, each with
+        half of the error chance. An end is infinite where counts are too few, or a tail too heavy, to bound that.
+
         Args:
             level: The chance of each interval.
             population: Whether they are for the population, not for these records.
@@ -151,24 +197,31 @@ class Summary(Covered):
         """
         level, draw = chance("level", level), public_generator(generator)
         require_independent(self.privacy, population)
-        moments = _moments(self.turns, draw, draws)
+        moments = _moments(self.evidence, draw, draws)
         found = moments.found
         student = draw.standard_t(max(float(found.records) - 1, 1.0), draws) if population else None
         normal = draw.standard_normal(draws) if population else None
         most = self.privacy.most_records
         total = inf if most is None else float(most)
         counts = moments.count_ends(level, total, normal)
-        if len(self.turns) == 1:
+        if len(self.evidence) == 1:
             return np.array([counts])
         middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
         step = half / (2 * HALF)
         rounded = step * min(max(float(found.records), 0.0), total)
         mean = _scaled(moments.mean_ends(level, student), half, middle, step)
         sums = _scaled(moments.sum_ends(level, student, middle / half, total), half, 0, rounded)
-        ends = [counts, _inside(sums, total * min(self.lower, 0.0), total * max(self.upper, 0.0))]
-        ends.append(_inside(mean, self.lower, self.upper))
+        sums = _inside(sums, total * min(self.lower, 0.0), total * max(self.upper, 0.0))
+        mean = _inside(mean, self.lower, self.upper)
+        if self.tails is not None:
+            least = moments.count_ends(level, total, None)[0] if moments.is_there(level) else 0.0
+            below, above = self.tails.largest_excess((1 + level) / 2, draw, draws, population=population)
+            sums = sums[0] - below, sums[1] + above
+            mean = (mean[0] - below / least, mean[1] + above / least) if least > 0 else (-inf, inf)
+        ends = [counts, sums, mean]
         if found.square is not None:
-            spread = _spread(self.turns, draw, draws) if population and len(self.turns) == len(ALL_FOUR) else None
+            many = population and len(self.evidence) == len(ALL_FOUR)
+            spread = _spread(self.evidence, draw, draws) if many else None
             variance = _scaled(moments.variance_ends(level, normal, spread), half**2, 0, 8 * half * step)
             ends.append(_inside(variance, 0.0, LARGEST_VARIANCE * half**2))
         return np.array(ends)
@@ -201,28 +254,33 @@ class Summary(Covered):
         )
 
     def _columns(self) -> dict[str, list[Any]]:
-        return {"statistic": list(self.statistics), "value": list(self.statistics.values())}
+        return {"statistic": list(self.names.values()), "value": list(self.statistics.values())}
 
-    def _arrays(self) -> dict[str, float]:
-        return self.statistics
+    def _arrays(self) -> dict[str, object]:
+        return {**self.statistics, **({} if self.tails is None else {"names": self.names})}
 
     def _question(self) -> dict[str, object]:
-        asked = {} if self.statistic == MEAN else {"statistic": self.statistic}
+        asked: dict[str, object] = {} if self.statistic == MEAN else {"statistic": self.statistic}
+        if self.tails is not None:
+            asked["tails"] = self.tails.points_to_json()
         return {"label": self.label, "lower": self.lower, "upper": self.upper, **asked}
 
     @classmethod
     def _opened(cls, opened: display.Opened) -> Summary:
         question, turns = opened.question, opened.turns
-        statistic = question.get("statistic", MEAN)
+        statistic, tails = question.get("statistic", MEAN), None
+        if "tails" in question:
+            *turns, last = turns
+            tails = Tails.from_json(question["tails"], last)
         if statistic not in READ.get(len(turns), ()):
             raise Refused(
                 "curve.evidence.releases", "counts are needed, and sums and sums of squares if they are asked"
             )
         bounds = Grid(question["lower"], question["upper"], cells=1)
-        return cls.read(turns, bounds, question["label"], opened.privacy, statistic)
+        return cls.read(tuple(turns), bounds, question["label"], opened.privacy, statistic, tails)
 
     def _in_short(self) -> tuple[str, ...]:
-        return self.label, *(f"{name} {numeral(value)}" for name, value in self.statistics.items())
+        return self.label, *(f"{self.names[name]} {numeral(value)}" for name, value in self.statistics.items())
 
     def _summary(self) -> list[tuple[str, str]]:
         return self._rows(None)
@@ -230,7 +288,7 @@ class Summary(Covered):
     def _rows(self, suppress: float | None) -> list[tuple[str, str]]:
         ends = {who: self.intervals(LEVEL, population=asked) for who, asked in self.scopes.items()}
         return [
-            (name, in_words_with(value, {who: each[place] for who, each in ends.items()}, suppress))
+            (self.names[name], in_words_with(value, {who: each[place] for who, each in ends.items()}, suppress))
             for place, (name, value) in enumerate(self.statistics.items())
         ]
 
@@ -253,6 +311,86 @@ def in_words_with(value: float, ends: Mapping[str, Any], suppress: float | None 
     return f"{numeral(value)} ({100 * LEVEL:g}%: {known})"
 
 
+class TailPoints(NamedTuple):
+    """Points along one tail, at and beyond which records were counted.
+
+    Attributes:
+        origin: A number within the bounds, from which distances are measured.
+        points: Further and further from it, (points,).
+        bound: Which of them is the clipping bound.
+    """
+
+    origin: float
+    points: tuple[float, ...]
+    bound: int
+
+    @property
+    def distances(self) -> FloatArray:
+        """How far the points are from the origin, rising."""
+        return np.abs(np.array(self.points) - self.origin)
+
+
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """Released counts of records between points along both tails of a column.
+
+    Attributes:
+        below, above: The points of each tail.
+        evidence: Counts of the cells between all points, and of those beyond, in one row.
+    """
+
+    below: TailPoints
+    above: TailPoints
+    evidence: Evidence
+
+    def largest_excess(
+        self, level: float, draw: np.random.Generator, draws: int, *, population: bool
+    ) -> tuple[float, float]:
+        """Return upper limits of how much clipping may have added below, and taken off above: see `TailCounts`."""
+        noise = noise_of(self.evidence.sums, self.evidence.total, draws, draw)[:, 0]
+        counts = self.evidence.unbiased[0]
+        edges = list(tail_grid(self.below, self.above).edges)
+        limits = []
+        for side, tail in ((-1, self.below), (1, self.above)):
+            places = [edges.index(point) for point in tail.points]
+            below = [np.cumsum(each, axis=-1)[..., places] for each in (counts, noise)]
+            seen, error = (
+                below
+                if side < 0
+                else [
+                    each.sum(axis=-1, keepdims=True) - part for each, part in zip((counts, noise), below, strict=True)
+                ]
+            )
+            one = TailCounts(tail.distances, tail.bound, seen, error)
+            limits.append(one.largest_excess(level, draw, population=population))
+        return limits[0], limits[1]
+
+    def points_to_json(self) -> dict[str, Any]:
+        """The points as plain objects."""
+        return {name: tail._asdict() for name, tail in (("below", self.below), ("above", self.above))}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any], evidence: Evidence) -> Tails:
+        """Read what `points_to_json` wrote, with the counts."""
+        tails = [
+            TailPoints(float(each["origin"]), tuple(map(float, each["points"])), int(each["bound"]))
+            for each in (stored["below"], stored["above"])
+        ]
+        for tail in tails:
+            if not (
+                0 <= tail.bound < len(tail.points) and tail.distances[0] > 0 and np.all(np.diff(tail.distances) > 0)
+            ):
+                raise Refused("curve.evidence.question.tails", "distances that rise from above 0 are needed")
+        if tail_grid(*tails).cells + 2 != len(evidence.unbiased[0]):
+            raise Refused("curve.evidence.question.tails", "as many points as counts are needed")
+        return cls(*tails, evidence)
+
+
+def tail_grid(below: TailPoints, above: TailPoints) -> Grid:
+    """The cells between the points of both tails, with values beyond counted apart."""
+    return Grid.from_edges(sorted({*below.points, *above.points}), outside=Outside.APART)
+
+
 class SummaryByCategory(ByCategory[Summary]):
     """A summary for each category, in the order that was declared; pictures show one dot for each category."""
 
@@ -266,7 +404,11 @@ class SummaryByCategory(ByCategory[Summary]):
 
     def _title(self) -> str:
         first = next(iter(self.values()), None)
-        what = "" if first is None else f"{first.KIND_OF_NUMBER}{first.statistic} of {first.label} by {self.column}"
+        what = (
+            ""
+            if first is None
+            else f"{first.KIND_OF_NUMBER}{first.names[first.statistic]} of {first.label} by {self.column}"
+        )
         return (what[:1].upper() + what[1:]) or super()._title()
 
     def _summary(self) -> list[tuple[str, str]]:
@@ -452,9 +594,22 @@ class _Bounded:
         return self.along(self._axis, setting)
 
     def along(
-        self, axis: Axis, setting: Setting, before: Sequence[Release] = (), notes: Sequence[str] = ()
+        self,
+        axis: Axis,
+        setting: Setting,
+        before: Sequence[Release] = (),
+        notes: Sequence[str] = (),
+        tails: Sequence[Tails] = (),
     ) -> Needs[Any]:
-        """The steps along this axis, after releases that chose its bounds, with these notes on the result."""
+        """The steps along this axis, after releases that chose its bounds, with these notes on the result.
+
+        Args:
+            axis: The column, with one cell between the bounds.
+            setting: Loss and adjacency.
+            before: Releases that chose the bounds.
+            notes: Notes on the result.
+            tails: Counts of the tails, for each category; empty: the bounds are public.
+        """
         counted, *others = self.shares(setting)
 
         def after(found: Release) -> tuple[Fraction, ...]:
@@ -464,7 +619,10 @@ class _Bounded:
             return self._after(tuple(others), each, setting)
 
         label = axis_label(self.column, self.measured_in)
-        return _summed(self.by, axis, counted, after, label=label, statistic=self.STATISTIC, before=before, notes=notes)
+        return _summed(
+            self.by, axis, counted, after, label=label, statistic=self.STATISTIC, before=before, notes=notes,
+            tails=tails,
+        )  # fmt: skip
 
     def __str__(self) -> str:
         return in_words(self.STATISTIC, self.column, self.by)
@@ -621,6 +779,7 @@ def _summed(
     statistic: str,
     before: Sequence[Release] = (),
     notes: Sequence[str] = (),
+    tails: Sequence[Tails] = (),
 ) -> Needs[Any]:
     """Counts, for a share of the loss; and then sums, squares and cells, for those that the counts decide.
 
@@ -640,5 +799,9 @@ def _summed(
         releases.extend((yield from needed(Cells(axes_of(by, cells)), others[-1])).releases)
     turns = tuple(Evidence.of(release) for release in releases)
     privacy = statement_of((*before, *watched, *releases), least=as_clipped(axis.column)).noted(*notes)
-    rows = [turns] if by is None else zip(*map(rows_of, turns), strict=True)
-    return parted(by, [Summary.read(row, axis.grid, label, privacy, statistic) for row in rows], SummaryByCategory)
+    rows = [turns] if by is None else list(zip(*map(rows_of, turns), strict=True))
+    members = [
+        Summary.read(row, axis.grid, label, privacy, statistic, tail)
+        for row, tail in zip(rows, tails or [None] * len(rows), strict=True)
+    ]
+    return parted(by, members, SummaryByCategory)

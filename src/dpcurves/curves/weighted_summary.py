@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isnan, nan, sqrt
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -63,7 +64,7 @@ class WeightedSummary(Summary):
     """
 
     KIND = "weighted-summary"
-    ARRAYS, MAY_LACK = ("count", "sum", "mean"), ()
+    ARRAYS, MAY_LACK, FORMS = ("count", "sum", "mean"), (), MappingProxyType({})
     TITLE = "Weighted summary of {label}"
     COUNTED, KIND_OF_NUMBER = "sum of weights of records", "weighted "
 
@@ -93,7 +94,7 @@ class WeightedSummary(Summary):
             mean = float(min(max(middle + half * distances / caps, bounds.lower), bounds.upper))
         noted = privacy.noted(note_of(Squares(weights, turns[2], (0,)), caps))
         ends = bounds.lower, bounds.upper
-        return cls(count, total, mean, nan, *ends, label, noted, turns, statistic, weights, center)
+        return cls(count, total, mean, nan, *ends, label, noted, turns, statistic, weights=weights, center=center)
 
     @property
     def statistics(self) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import nan
 from types import SimpleNamespace
@@ -194,13 +195,13 @@ def of_positives(question: Any, groups: curves.HosmerLemeshow, records: Columns)
 
 
 def of_number(question: Any, summary: curves.Summary, records: Columns) -> float:
-    """Absolute error of the number, of values cut off at the bounds; of what is not known, half of its interval."""
+    """Absolute error of the number, of values cut off at the bounds; of what is not known, half of their interval."""
     values = _numbers(records, question.column)
     values = np.clip(values, getattr(question, "lower", None), getattr(question, "upper", None))
     values = values[~np.isnan(values)]
     exact = {"count": len(values), "sum": values.sum(), "mean": values.mean(), "variance": values.var(ddof=1)}
     error = abs(summary.value - float(exact[summary.statistic]))
-    return half_of_number(summary, False) if np.isnan(error) else error
+    return half_of_number(replace(summary, tails=None), False) if np.isnan(error) else error
 
 
 def of_table(question: Any, table: curves.Contingency, records: Columns) -> float:

@@ -52,12 +52,13 @@ from .simulation import (
     sampling_errors,
     sampling_generator,
 )
+from .tails import TailCounts
 from .two_samples import TwoSampleTest, chance_of_less
 
 __all__ = [
     "DRAWS", "KNOWN", "LARGEST_VARIANCE", "PILOT", "Band", "Bracket", "GroupCounts", "GroupNoise",
     "Moments", "PathQuantile", "Ratios", "ReleasedMoments", "RocBand", "Sample", "Spread",
-    "TwoSampleTest", "Weighed", "are_few", "bisected", "cell_at", "chance_of_as_much", "chance_of_less",
+    "TailCounts", "TwoSampleTest", "Weighed", "are_few", "bisected", "cell_at", "chance_of_as_much", "chance_of_less",
     "draws_for", "dvoretzky", "ends_at", "ends_by_tests", "hosmer_lemeshow", "inside", "interval", "kish",
     "level_of_an_end", "mean_intervals", "mean_residuals", "means_at_once", "monotone_hull", "noise_of",
     "numbered_generator", "outermost", "population_band", "population_roc_band", "positive_intervals",
