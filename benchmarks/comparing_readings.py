@@ -154,23 +154,25 @@ class Release(NamedTuple):
     setting: Setting
     seed: int
 
-    @property
-    def generator(self) -> np.random.Generator:
-        place = design().index(self.setting)
-        return np.random.default_rng([self.seed, place])
+    def generator(self, *numbers: int) -> np.random.Generator:
+        """Random numbers that no other setting and no other release has."""
+        return np.random.default_rng([self.seed, design().index(self.setting), *numbers])
 
     def sample(self, people: Mapping[str, FloatArray], skip: int = 0) -> dict[str, FloatArray]:
         """Columns of a sample of the population; another one for another `skip`."""
-        generator = np.random.default_rng([self.seed, design().index(self.setting), skip])
-        rows = generator.integers(len(next(iter(people.values()))), size=self.setting.records)
+        rows = self.generator(0, skip).integers(len(next(iter(people.values()))), size=self.setting.records)
         return {name: column[rows] for name, column in people.items()}
 
     def answer(self, question: Any, columns: Mapping[str, ArrayLike], skip: int = 0) -> Any:
         """The answer of a session, under the adjacency that alternates."""
         size = len(np.asarray(next(iter(columns.values()))))
-        seed = 7 * self.seed + skip
+        seed = self.noise_seed(skip)
         with warnings.catch_warnings(action="ignore"):
             return answer(question, columns, PrivacyLoss.pure(EPSILON), both(size)[self.seed % 2], seed)
+
+    def noise_seed(self, skip: int = 0) -> int:
+        """A seed of the noise of an answer."""
+        return int(self.generator(1, skip).integers(2**31))
 
     def interval(
         self,
@@ -268,7 +270,7 @@ def weighted(release: Release) -> Iterator[Reading]:
     """Two releases of weighted records, one of each arm."""
     setting = release.setting
     sample = release.sample(people_of_a_trial(setting, setting.effect))
-    private = [weighted_curve(sample, setting, arm, EPSILON, 7 * release.seed + 2 + arm) for arm in (0, 1)]
+    private = [weighted_curve(sample, setting, arm, EPSILON, release.noise_seed(2 + arm)) for arm in (0, 1)]
     exact = [weighted_curve(sample, setting, arm, "100000", 1) for arm in (0, 1)]
     yield from of_two_curves(release, "weighted", [private, exact, weighted_population(setting._replace(records=0))])
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from functools import cache
+from math import exp, inf, isfinite
 from typing import Any, NamedTuple, Protocol, Self, Unpack, runtime_checkable
 
 import numpy as np
@@ -22,6 +23,7 @@ from dpcurves.display.canvas import covering
 from dpcurves.inference.simulation import numbered_generator
 
 from . import inference
+from .hazard_ratios import ScoredGroups
 from .kaplan_meier import Leaving, LogRankTest, Survival, log_rank_test
 from .pictures import AtRiskRow, FigureGroup, draw_figure, draw_forest, draw_steps
 from .variants import DelayedEntry, WeightedSurvival
@@ -158,18 +160,20 @@ def ratio_of_hazards(words: str, groups: tuple[Any, Any], of: Of = ONE_CAUSE, ro
         fewest = table.records if tied else table.fewest - others
         return inference.RiskTable(table.events[..., row : row + 1, :], table.records, fewest)
 
-    def ends(level: float, population: bool) -> tuple[float, float]:
-        one, other = (of.drawn(each, place, population=population) for place, each in enumerate(groups))
-        known, draws = one.known & other.known, min(len(one.table.records), len(other.table.records))
-        if not known.any():
-            return 0.0, inf
-        tables = of_cause(one.table.taken(draws)), of_cause(other.table.taken(draws))
-        low, high = (inference.log_hazard_ratio(*tables, known, 0 if tied else order) for order in (-1, 1))
-        lower, upper = inference.interval_between(low, high, level)
-        return inference.ratio_of(lower), inference.ratio_of(upper)
+    @cache
+    def scored() -> ScoredGroups:
+        noises = [of.noise(each, numbered_generator(PLACE + place)) for place, each in enumerate(groups)]
+        told, noise = ([of_cause(each) for each in both] for both in (map(of.told, groups), noises))
+        leaving = not isinstance(groups[0], DelayedEntry)
+        return ScoredGroups.read(told, noise, numbered_generator(PLACE + 2), tied=tied, leaving=leaving)
 
-    known, tables = groups[0]._known & groups[1]._known, [of_cause(of.told(each)) for each in groups]
-    value = inference.ratio_of(float(inference.log_hazard_ratio(tables[0], tables[1], known))) if known.any() else 0.0
+    def ends(level: float, population: bool) -> tuple[float, float]:
+        for each in groups if population else ():
+            require_independent(each.privacy)
+        lower, upper = scored().interval(level, population=population)
+        return exp(lower), exp(upper)
+
+    value = exp(scored().log_ratio)
     return Estimate(words, value if 0 < value < inf else float("nan"), ends, groups[0].privacy, RATIO)
 
 
