@@ -372,7 +372,9 @@ def hazard_ratio(first: Survival, second: Survival) -> Estimate:
     """The hazard of the first group over that of the second, as Cox's regression on the group has it (Cox 1972).
 
     Events of a cell are ties (Breslow 1974), so that wide cells with many events bring it nearer to 1; the interval
-    holds in whatever order events of a cell came. As ``sksurv.linear_model.CoxPHSurvivalAnalysis`` of cells' numbers.
+    holds in whatever order events of a cell came. Cells weigh less the more of them is noise, and the interval covers
+    noise in events and in numbers at risk; without noise it is that of
+    ``sksurv.linear_model.CoxPHSurvivalAnalysis`` of cells' numbers.
 
     Args:
         first: A curve.
