@@ -1,6 +1,6 @@
 """Do intervals hold, and tests keep their level, where there is something to compare?
 
-`python benchmarks/comparing_readings.py [FAMILY ...] [--quick] [--releases N] [--workers N] [--json FILE]
+`python benchmarks/comparing_readings.py [FAMILY ...] [notes] [--quick] [--releases N] [--workers N] [--json FILE]
 [--page FILE]`
 
 The design is fixed: 40 settings, ten for each of 300, 1,000, 3,000 and 30,000 records. Eight of the ten cross the
@@ -18,8 +18,9 @@ the intervals, and by how often they accept those of the setting, beside the exa
 its share lies below 0.86 or, where the width exceeds 1.3 times the error, above 0.95, by more than two standard errors.
 Where values lie anywhere inside cells, events and censored records may come in any order, so widths exceed that.
 
-`--quick` draws ten releases of each setting, in about ten minutes on two idle cores. The stored table stands in
-`comparing_readings.json`, with its commit.
+`notes` prints how often each note of a result appears on ordinary data of its question, and on data that must have it;
+see `alarms_of_notes.py`. `--quick` draws ten releases of each setting, in about ten minutes on two idle cores. The
+stored table stands in `comparing_readings.json`, with its commit.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ from rich.table import Table
 from scipy.special import expit, ndtr
 from scipy.stats import ks_2samp, mannwhitneyu
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves"))
+sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "tests" / "curves")]
 
+from alarms_of_notes import CHECKS, Alarms, count_alarms
 from by_hand import answer, both
 
 import dpcurves as dp
@@ -62,6 +64,7 @@ STORED = HERE / "comparing_readings.json"
 SIZE = 40_000  # records of a population, from which samples are drawn with replacement
 LEVEL, EPSILON = 0.9, "1"
 RELEASES, QUICK_RELEASES = 40, 10
+NOTED, QUICK_NOTED, ALARMING = 400, 80, 20  # releases of ordinary data, and of data that must have a note
 LEAST_HELD, MOST_HELD, MOST_WIDTH = 0.86, 0.95, 1.3
 RECORDS = 300, 1_000, 3_000, 30_000
 EFFECTS, ARMS = (0.4, 2.5), (0.2, 0.5)
@@ -734,6 +737,22 @@ def print_tables(rows: list[Row], console: Console) -> None:
     console.print(table)
 
 
+def measure_notes(releases: int, workers: int) -> list[Alarms]:
+    """How often each note appears."""
+    with ProcessPoolExecutor(workers) as pool:
+        jobs = [pool.submit(count_alarms, name, releases, ALARMING) for name in CHECKS]
+        return [job.result() for job in track(jobs, "notes", console=Console(stderr=True))]
+
+
+def print_notes(alarms: list[Alarms], console: Console) -> None:
+    """A line for each note."""
+    table = Table("note", "on ordinary data", "where it must", "", title="How often each note appears")
+    for row in alarms:
+        ordinary, alarming = f"{row.ordinary} of {row.releases}", f"{row.alarming} of {row.alarming_releases}"
+        table.add_row(row.name, ordinary, alarming, row.verdict)
+    console.print(table)
+
+
 BEGIN, FINISH = "<!-- comparing readings -->", "<!-- end of comparing readings -->"
 
 
@@ -759,6 +778,14 @@ def to_page(stored: Mapping[str, Any], before: str) -> str:
         }
         counts = [str(sum(row.verdict == verdict for row in of_reading)) for verdict in ("low", "wide")]
         lines.append(f"| {name} | {whom} | {' | '.join([*(cells.get(column, '') for column in columns), *counts])} |")
+    lines += [
+        "", "How often each note appears on ordinary data of its question, 300 to 30,000 records at epsilon 1, and on "
+        "data that must have it:", "", "| note | on ordinary data | where it must |", "|---|---|---|",
+    ]  # fmt: skip
+    for plain in stored["notes"]:
+        row = Alarms(**plain)
+        ordinary, alarming = f"{row.ordinary} of {row.releases}", f"{row.alarming} of {row.alarming_releases}"
+        lines.append(f"| {row.name} | {ordinary} | {alarming} |")
     lines += ["", FINISH, ""]
     head, _, rest = before.partition(BEGIN)
     return head.rstrip("\n") + "\n\n" + "\n".join(lines) + rest.partition(FINISH)[2].lstrip("\n")
@@ -772,6 +799,34 @@ def commit() -> str:
         [*git, "status", "--porcelain", "--", "../src"], capture_output=True, text=True, check=False
     )
     return name.strip() + ("+" if changed.stdout.strip() else "")
+
+
+def measure_all(asked: argparse.Namespace, settings: tuple[Setting, ...]) -> None:
+    """Measure what was asked for, print it, and put it in the place of what a file had of it."""
+    families = tuple(name for name in FAMILIES if name in (asked.family or FAMILIES))
+    releases, noted = (QUICK_RELEASES, QUICK_NOTED) if asked.quick else (asked.releases, NOTED)
+    rows, console = list[Row](), Console(width=200)
+    if families:
+        rows = measure(families, settings, releases, asked.workers, asked.first)
+        print_tables(rows, console)
+    alarms = measure_notes(noted, asked.workers) if not asked.family or NOTES in asked.family else []
+    if alarms:
+        print_notes(alarms, console)
+    if asked.json:
+        before = (
+            json.loads(asked.json.read_text(encoding="utf-8")) if asked.json.exists() else {"rows": [], "notes": []}
+        )
+        measured = {(row.name, row.whom, row.setting) for row in rows}
+        kept = [row for row in before["rows"] if (row["name"], row["whom"], Setting(*row["setting"])) not in measured]
+        plain = {
+            "commit": commit(), "releases": releases if rows else before["releases"],
+            "rows": [*kept, *(row._asdict() for row in rows)],
+            "notes": [row._asdict() for row in alarms] or before["notes"],
+        }  # fmt: skip
+        asked.json.write_text(json.dumps(plain) + "\n", encoding="utf-8")
+
+
+NOTES = "notes"
 
 
 def main() -> None:
@@ -788,19 +843,11 @@ def main() -> None:
     options.add_argument("--page", type=Path, help="docs/intervals.md: writes the tables of the stored rows there")
     asked = options.parse_args()
     for name in asked.family:
-        if name not in FAMILIES:
-            options.error(f"{name!r} is none of {', '.join(FAMILIES)}")
+        if name not in (*FAMILIES, NOTES):
+            options.error(f"{name!r} is none of {', '.join(FAMILIES)}, {NOTES}")
     settings = tuple(one for one in design() if one.records in asked.records and one.values in asked.values)
     if not asked.page or asked.json:
-        releases = QUICK_RELEASES if asked.quick else asked.releases
-        rows = measure(tuple(asked.family or FAMILIES), settings, releases, asked.workers, asked.first)
-        print_tables(rows, Console(width=200))
-        if asked.json:
-            before = json.loads(asked.json.read_text(encoding="utf-8"))["rows"] if asked.json.exists() else []
-            measured = {(row.name, row.whom, row.setting) for row in rows}
-            kept = [row for row in before if (row["name"], row["whom"], Setting(*row["setting"])) not in measured]
-            plain = {"commit": commit(), "releases": releases, "rows": [*kept, *(row._asdict() for row in rows)]}
-            asked.json.write_text(json.dumps(plain) + "\n", encoding="utf-8")
+        measure_all(asked, settings)
     if asked.page:
         stored = json.loads((asked.json or STORED).read_text(encoding="utf-8"))
         asked.page.write_text(to_page(stored, asked.page.read_text(encoding="utf-8")), encoding="utf-8")
