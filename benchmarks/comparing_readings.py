@@ -212,7 +212,7 @@ def people_of_a_trial(setting: Setting, effect: float) -> dict[str, FloatArray]:
     event_at = 7.5 * (generator.exponential(size=SIZE) / hazard) ** (1 / 1.2)
     other_at = 14.0 * generator.exponential(size=SIZE)
     last = END if setting.follow_up == TO_THE_END else END * 2 / 3
-    until = np.minimum(generator.uniform(last / 4, last * 1.6, SIZE), last - 0.01)
+    until = generator.uniform(0.15 * last, last, SIZE)  # so that few are at risk in the end
     time = setting.round_values(np.minimum(event_at, until))
     first = np.minimum(np.minimum(event_at, other_at), until)
     cause = np.where(first == event_at, 1, np.where(first == other_at, 2, 0))
