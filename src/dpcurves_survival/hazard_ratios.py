@@ -58,6 +58,8 @@ TUNING = Tuning()
 LEAST_VARIANCE = 1e-12  # squared events; keeps matrices of cells without any record regular
 MOST_HAZARD = 0.95  # of a cell, in the model that noise and sampling are drawn from
 PRECISION = 1e-10  # of a log ratio
+SECANT, SECANTS = 0.05, 7  # first step of a log ratio, and steps: the last are below 1e-6
+NEWTONS = 10  # steps to the hazard of a cell
 
 
 def share_of_first(log_ratio: float, at_risk: FloatArray) -> FloatArray:
@@ -67,11 +69,27 @@ def share_of_first(log_ratio: float, at_risk: FloatArray) -> FloatArray:
     return np.divide(first, whole, out=np.zeros_like(whole), where=whole > 0)
 
 
+def split_events(log_ratio: float, died: FloatArray, at_risk: FloatArray) -> FloatArray:
+    """Split the events of each cell over both groups, whose continuous hazards have this ratio: (2, cells).
+
+    The cumulative hazard of the second group in each cell comes by Newton's method from below, which never passes it:
+    the number of events is concave in it.
+    """
+    ratios = np.array([[exp(log_ratio)], [1.0]])
+    hazard = np.zeros_like(died)
+    for _ in range(NEWTONS):
+        alive = at_risk * np.exp(-ratios * hazard)
+        slope = np.maximum((ratios * alive).sum(axis=0), LEAST_VARIANCE)
+        hazard = hazard + np.maximum(died - (at_risk - alive).sum(axis=0), 0.0) / slope
+    return np.asarray(at_risk * -np.expm1(-ratios * hazard))
+
+
 class ScoreErrors(NamedTuple):
     """What noise, sampling and a ratio that changes over time make of the scores of blocks.
 
     Attributes:
         noise: Draws, (draws, blocks).
+        mean: What the scores are expected to be; they add up to 0, (blocks,).
         normal: Draws of the standard normal law, (draws, blocks + 2).
         scatter: Sampling variances, (blocks,).
         information: By how much each score falls where the log ratio rises by 1, (blocks,).
@@ -79,6 +97,7 @@ class ScoreErrors(NamedTuple):
     """
 
     noise: FloatArray
+    mean: FloatArray
     normal: FloatArray
     scatter: FloatArray
     information: FloatArray
@@ -110,7 +129,11 @@ class ScoreErrors(NamedTuple):
         mean = float(weights @ self.information) / max(float(self.information.sum()), LEAST_VARIANCE)
         sampled = weights if population else weights - mean
         moved = np.concatenate([np.sqrt(self.scatter) * sampled, self.slopes @ weights])
-        return np.asarray(self.noise @ weights + self.normal @ moved)
+        return np.asarray(self.of_noise(weights) + self.normal @ moved)
+
+    def of_noise(self, weights: FloatArray) -> FloatArray:
+        """Draws of the weighted score of records whose true scores are those expected, (draws,)."""
+        return np.asarray(self.noise @ weights + self.mean @ (weights - 1))
 
 
 @dataclass(frozen=True)
@@ -203,8 +226,9 @@ class ScoredGroups:
     def expected_events(self, log_ratio: float) -> FloatArray:
         """Events of both groups if this is their ratio, (2, cells).
 
-        The hazard of the second group is that of both in each block, shrunk to that of all blocks as far as noise and
-        sampling ask for it.
+        The hazard of both together is that of each block, shrunk to that of all blocks as far as noise asks for it.
+        Times are those of hazards whose ratio is constant; their ties bring Breslow's ratio nearer to 1 in cells where
+        many have their event, and over all cells it is this one.
         """
         ratios = np.array([[exp(log_ratio)], [1.0]])
         exposed = self._in_blocks((ratios * self.at_risk).sum(axis=0))
@@ -215,7 +239,16 @@ class ScoredGroups:
         weight = likely / np.maximum(likely + noise, LEAST_VARIANCE)
         hazard = usual + weight * (events / np.maximum(exposed, LEAST_VARIANCE) - usual)
         hazard = self._in_cells(np.where(exposed > 0, np.maximum(hazard, 0.0), 0.0))
-        return np.asarray(np.minimum(ratios * hazard, MOST_HAZARD) * self.at_risk)
+        died = (np.minimum(ratios * hazard, MOST_HAZARD) * self.at_risk).sum(axis=0)
+        wanted = float(died @ share_of_first(log_ratio, self.at_risk))
+        first, second, excess = log_ratio, log_ratio + SECANT, 0.0
+        for step in range(SECANTS):
+            events = split_events(second if step else first, died, self.at_risk)
+            before, excess = excess, float(events[0].sum()) - wanted
+            if step and abs(excess - before) > LEAST_VARIANCE:
+                move = excess * (second - first) / (excess - before)
+                first, second = second, second - min(max(move, -1.0), 1.0)
+        return events
 
     def scores(self, log_ratio: float, events: FloatArray, at_risk: FloatArray) -> FloatArray:
         """Events of the first group minus those expected of it, by block: (..., blocks).
@@ -232,13 +265,13 @@ class ScoredGroups:
         expected = self.expected_events(log_ratio)
         share = share_of_first(log_ratio, self.at_risk)
         noisy = self.scores(log_ratio, expected[:, None] + self.noise_of_events, self._noisy_at_risk)
-        noise = noisy - self.scores(log_ratio, expected, self.at_risk)
+        mean = self.scores(log_ratio, expected, self.at_risk)
         hazard = np.divide(expected, self.at_risk, out=np.zeros_like(expected), where=self.at_risk > 0)
         scatter = (np.stack([1 - share, share]) ** 2 * expected * (1 - hazard)).sum(axis=0)
         information = expected.sum(axis=0) * share * (1 - share)
         normal = self.normal[:, : len(self.starts) + 2]
         sums = self._in_blocks(scatter), self._in_blocks(information)
-        return ScoreErrors(noise, normal, *sums, self.tuning.departure)
+        return ScoreErrors(noisy - mean, mean, normal, *sums, self.tuning.departure)
 
     @cached_property
     def weights(self) -> FloatArray:
@@ -267,7 +300,9 @@ class ScoredGroups:
         """The estimate: where the weighted score is the median of what noise makes it; infinite where nowhere."""
 
         def excess(log_ratio: float) -> float:
-            return self._score(log_ratio, self.weights) - float(np.median(self.errors(log_ratio).noise @ self.weights))
+            return self._score(log_ratio, self.weights) - float(
+                np.median(self.errors(log_ratio).of_noise(self.weights))
+            )
 
         return self._root(excess)
 
