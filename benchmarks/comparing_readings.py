@@ -173,6 +173,11 @@ class Release(NamedTuple):
         with warnings.catch_warnings(action="ignore"):
             return answer(question, columns, PrivacyLoss.pure(EPSILON), both(size)[self.seed % 2], seed)
 
+    def sample_alike(self, people: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        """A sample whose arms are drawn by lot: both are of one population, however many records there are."""
+        columns = self.sample(people, 1)
+        return {**columns, "arm": self.generator(2).permutation(columns["arm"])}
+
     def noise_seed(self, skip: int = 0) -> int:
         """A seed of the noise of an answer."""
         return int(self.generator(1, skip).integers(2**31))
@@ -243,7 +248,7 @@ def survival(release: Release) -> Iterator[Reading]:
     ratio = dp.hazard_ratio(arms[1], arms[0])
     ratios = exact[0]["hazard ratio"], exact[1]["hazard ratio"]
     yield from release.interval("survival: hazard ratio", ratio.value, ratio.interval, ratios, np.log)
-    alike = release.sample(people_of_a_trial(setting, 1.0), 1)
+    alike = release.sample_alike(people_of_a_trial(setting, 1.0))
     null = release.answer(SurvivalQuestion("t", "e", setting.grid, by=BY_ARM), alike, 1)
     with warnings.catch_warnings(action="ignore"):
         for whom, (one, two), columns in ((ALIKE, null.values(), alike), (DIFFERENT, arms.values(), sample)):
@@ -433,7 +438,7 @@ def distributions(release: Release) -> Iterator[Reading]:
     yield from release.interval(
         "two columns: quantiles, at once", np.stack([plot.x, plot.y]), plot.intervals, quantiles
     )
-    alike = release.sample(people_with_values(setting, 1.0), 1)
+    alike = release.sample_alike(people_with_values(setting, 1.0))
     null = release.answer(question, alike, 1)
     for whom, found, columns in ((ALIKE, null, alike), (DIFFERENT, arms, sample)):
         one, two = groups_of(columns)
