@@ -1,8 +1,8 @@
 """Readings that compare hold as often as they say, in a thinned form of `benchmarks/comparing_readings.py`.
 
 A share of intervals that held is called too small where it would be that small, of intervals that hold with chance 0.9,
-with a chance of 3e-5 at most; the fixed seeds draw one such sample each. On the code before, hazard ratios held 0.3 to
-0.5 in these settings, and differences of incidences were off by two thirds.
+with a chance of 3e-5 at most; the fixed seeds draw one such sample each. On the code before, cells with few at risk moved
+hazard ratios, and differences of incidences of unequal arms were nearly 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from comparing_readings import DECLARED, INSIDE, LEVEL, TO_THE_END, Release, Row
 
 import dpcurves as dp
 
-RELEASES = 24
+RELEASES = 20
 
 
 def hazard_ratios(kind: str, setting: Setting, monkeypatch: pytest.MonkeyPatch) -> Iterator[comparing.Reading]:
@@ -63,7 +63,7 @@ def hazard_ratios(kind: str, setting: Setting, monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_hazard_ratios_of_unequal_arms_hold(kind: str, setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The median error is no more than half of a half width: about three standard errors of the median of 24."""
+    """The median error is no more than half of a half width: about three standard errors of the median of 20."""
     readings = list(hazard_ratios(kind, setting, monkeypatch))
     for whom in comparing.WHOM:
         of_whom = [reading for reading in readings if reading.whom == whom]
