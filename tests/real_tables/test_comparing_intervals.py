@@ -1,8 +1,8 @@
 """Readings that compare hold as often as they say, in a thinned form of `benchmarks/comparing_readings.py`.
 
 A share of intervals that held is called too small where it would be that small, of intervals that hold with chance 0.9,
-with a chance of 3e-5 at most; the fixed seeds draw one such sample each. On the code before, cells with few at risk moved
-hazard ratios, and differences of incidences of unequal arms were nearly 0.
+with a chance of 3e-5 at most; the fixed seeds draw one such sample each. On the code before, cells with few at risk
+moved hazard ratios, and differences of incidences of unequal arms were nearly 0.
 """
 
 from __future__ import annotations
