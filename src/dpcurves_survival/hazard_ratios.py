@@ -66,7 +66,7 @@ def share_of_first(log_ratio: float, at_risk: FloatArray) -> FloatArray:
     """The share of the hazard of all at risk that is that of the first group, from (2, ..., cells); 0 of none."""
     first = at_risk[0] * exp(log_ratio)
     whole = first + at_risk[1]
-    return np.divide(first, whole, out=np.zeros_like(whole), where=whole > 0)
+    return np.asarray(np.divide(first, whole, out=np.zeros_like(whole), where=whole > 0))
 
 
 def split_events(log_ratio: float, died: FloatArray, at_risk: FloatArray) -> FloatArray:
@@ -190,7 +190,7 @@ class ScoredGroups:
             falling = np.minimum.accumulate(records, axis=-1)
             rising = np.maximum.accumulate(records[..., ::-1], axis=-1)[..., ::-1]
             records = (falling + rising) / 2
-        return np.maximum(records, self._least if records.ndim == 2 else self._least[:, None])
+        return np.asarray(np.maximum(records, self._least if records.ndim == 2 else self._least[:, None]))
 
     @cached_property
     def _least(self) -> FloatArray:
@@ -358,8 +358,8 @@ def expected_of_first(
     if order == 0:
         return np.asarray(events.sum(axis=0) * share_of_first(log_ratio, most))
     if order > 0:
-        both = (each[::-1] for each in (events, most, fewest))
-        return np.asarray(events.sum(axis=0) - expected_of_first(-log_ratio, *both, -1))
+        second = expected_of_first(-log_ratio, events[::-1], most[::-1], fewest[::-1], -1)
+        return np.asarray(events.sum(axis=0) - second)
     last = np.maximum(fewest[1] - events[1], 0.0)
 
     def share(first: FloatArray, second: FloatArray) -> FloatArray:
