@@ -194,7 +194,7 @@ class ScoredGroups:
 
     @cached_property
     def _least(self) -> FloatArray:
-        return np.minimum(self.noise_of_records.std(axis=1), self.tuning.least_at_risk)
+        return np.asarray(np.minimum(self.noise_of_records.std(axis=1), self.tuning.least_at_risk))
 
     @cached_property
     def at_risk(self) -> FloatArray:
