@@ -242,6 +242,23 @@ def residuals(seed: int, records: tuple[int, ...], epsilon: str) -> tuple[str, .
     return notes_of(question, columns, seed, epsilon)
 
 
+def entered(seed: int, *, swapped: bool) -> tuple[str, ...]:
+    """Records that enter before half of their time; or with entries and exits swapped."""
+    columns = timed(seed, MANY)
+    entry = np.floor(columns["t"] / 2)
+    first, last = (columns["t"], entry) if swapped else (entry, columns["t"])
+    question = dp.DelayedEntryQuestion("in", "out", "e", MONTHS)
+    return notes_of(question, {"in": first, "out": last, "e": columns["e"]}, seed)
+
+
+def looked(seed: int, *, swapped: bool) -> tuple[str, ...]:
+    """Events between two looks, or looks that are swapped."""
+    last = timed(seed, MANY)["t"].clip(0, 6)
+    first = last + 2
+    first, last = (last, first) if swapped else (first, last)
+    return notes_of(dp.IntervalCensoredQuestion("last", "first", MONTHS), {"last": last, "first": first}, seed)
+
+
 FEW = (20,)
 VALUES = partial(on_values, kind=CdfQuestion, factor=1.0)
 CHECKS: Mapping[str, Check] = {
@@ -260,7 +277,7 @@ CHECKS: Mapping[str, Check] = {
         lambda seed: notes_of(CdfQuestion("x", ON_VALUES), {"x": values_of(seed, FEW)}, seed, "0.1"),
     ),
     "scores outside": Check(
-        "of the scores lie outside", partial(scored, change=as_they_are, kind=ScoresQuestion),
+        "of 's'", partial(scored, change=as_they_are, kind=ScoresQuestion),
         partial(scored, change=as_percent, kind=ScoresQuestion),
     ),
     "class without records": Check(
@@ -297,6 +314,10 @@ CHECKS: Mapping[str, Check] = {
         "few records for so much noise", partial(residuals, records=(30_000,), epsilon="1"),
         partial(residuals, records=FEW, epsilon="0.1"),
     ),
+    "exits before entries": Check(
+        "by the released counts", partial(entered, swapped=False), partial(entered, swapped=True)
+    ),
+    "swapped looks": Check("by the released counts", partial(looked, swapped=False), partial(looked, swapped=True)),
     "no range found": Check(
         "not known", partial(without_range, records=RECORDS, epsilon="1"),
         partial(without_range, records=FEW, epsilon="0.01"),
@@ -340,7 +361,17 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.result:notes_on_dependence": FACT,
     "dpcurves.curves.result:notes_on_end_cells": ("clipped values", "clipped values of a histogram"),
     "dpcurves.curves.result:notes_on_missing": ("missing records",),
-    "dpcurves.curves.result:notes_on_outside": ("scores outside",),
+    "dpcurves.curves.outside:note_on": ("scores outside",),
+    "dpcurves.curves.outside:note_on_order": ("exits before entries",),
+    "dpcurves.curves.outside:notes_on_outside": ("scores outside",),
+    "dpcurves.curves.histogram:notes_on_plane": PASSED,
+    "dpcurves.curves.result:notes_on_crowded_ends": ("clipped values",),
+    "dpcurves.curves.result:notes_on_reasons": NUMBER,
+    "dpcurves_streams.feed.follow:Following._read": PASSED,
+    "dpcurves_survival.variants:DelayedEntryQuestion.steps": PASSED,
+    "dpcurves_survival.variants:IntervalCensoredQuestion.steps": PASSED,
+    "dpcurves_survival.variants:notes_on_entries": ("exits before entries",),
+    "dpcurves_survival.variants:notes_on_swapped": ("swapped looks",),
     "dpcurves.curves.result:notes_on_width": (
         "band of a distribution", "band of a ROC curve", "intervals of a calibration", "band of a survival curve",
     ),
@@ -349,7 +380,6 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.roc:SmoothAuc.read": FACT,
     "dpcurves.curves.score_groups:GroupQuestion._read_by": PASSED,
     "dpcurves.curves.scores:Scores.read": PASSED,
-    "dpcurves.curves.scores:ScoresQuestion.counted": PASSED,
     "dpcurves.curves.scores:notes_on_joint_price": FACT,
     "dpcurves.curves.summary:_Bounded.along": PASSED,
     "dpcurves.curves.summary:_summed": PASSED,
