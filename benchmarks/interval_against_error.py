@@ -1222,14 +1222,15 @@ def page(found: Sequence[Row], options: argparse.Namespace, before: str = "") ->
     """Write the table as a page of the documentation; cells of the page before that were not measured now stay."""
     error = (options.level * (1 - options.level) / options.releases) ** 0.5
     lines = [PAGE.format(level=options.level, releases=options.releases, epsilon=options.epsilon, error=error)]
-    tables = tables_of(before)
+    tables = tables_of(before.partition("<!-- comparing readings -->")[0])
     for row in found:
         own = tables.setdefault(title(row), {}).setdefault(row.name, [""] * len(DATA))
         own[DATA.index(row.case.data)] = shown(row, options.level).replace("  ", " / ")
     for head, table in tables.items():
         lines += [f"\n{head}\n", f"| reading | {' | '.join(DATA)} |", "|---|" + "---|" * len(DATA)]
         lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in table.items()]
-    return "\n".join(lines) + "\n"
+    _, mark, compared = before.partition("<!-- comparing readings -->")  # written by `comparing_readings.py`
+    return "\n".join(lines) + "\n" + ("\n" + mark + compared if mark else "")
 
 
 def title(row: Row) -> str:

@@ -283,8 +283,10 @@ def _declared_label(field: Field, given: Given, declared: Mapping[str, Declared]
 
 def _label(value: Category) -> str:
     """A declared category as options read it: quoted, or marked as a number, where its text alone is another one."""
-    is_plain = isinstance(value, str) and value == value.strip() != "" and not set(value) & set(',"')
-    return value if is_plain and not value.startswith(DECLARED_NUMBER) else typed_label(value)
+    if not isinstance(value, str) or value.startswith(DECLARED_NUMBER):
+        return typed_label(value)
+    is_plain = value == value.strip() != "" and not set(value) & set(',"')
+    return value if is_plain else typed_label(value)
 
 
 def _text(given: Given, name: str) -> str:

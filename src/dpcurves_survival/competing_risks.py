@@ -28,12 +28,15 @@ from dpcurves.inference.simulation import draws_for, noise_of
 from dpcurves.summaries.two_classes import non_decreasing
 
 from . import inference
+from .hazards import Counts, Hazards, hazards_of_few
 from .inference import AtRisk, Curves, RiskTable, at_risk, band_between, censored_inside, known_cells
-from .kaplan_meier import require_times
+from .kaplan_meier import QUIET, require_times
 from .pictures import draw_steps
 from .survival_readings import CAME, MORE, TIME, Estimate, Of, edge_of, estimate, ratio_of_hazards
 
 MOST_CAUSES = 32
+LEAST_EVENTS = 1e-9  # events of a cell, at least, of which parts are taken
+SHARES_DIFFER = 0.2  # standard deviation over time of the part of a cause in all events, before anything is known
 ANY = "all causes together"
 
 
@@ -245,7 +248,42 @@ class CompetingRisks(Covered):
 
     @cached_property
     def _curves(self) -> Curves:
-        return self._told.curves(self._followed, self._cells.mean(axis=1))
+        if self._few is None:
+            return self._told.curves(self._followed, self._cells.mean(axis=1))
+        return curves_of_causes(self._few, self._shares_of_causes, self._cells.mean(axis=1))
+
+    @cached_property
+    def _few(self) -> Hazards | None:
+        """Shrunken hazards of all causes together, as of `Survival`; None where there is hardly any noise."""
+        noise, generator = list[FloatArray](), public_generator(None)
+        for turn in self.evidence:
+            noise.append(noise_of(turn.sums, turn.total, draws_for(turn.sums.cells), generator)[:, 0])
+        slots = [turn.unbiased[0] for turn in self.evidence]
+        tables = [at_risk(np.sum(rows[1:], axis=0), rows[0]) for rows in (slots, noise)]
+        events, records = (Counts(*pair) for pair in zip(*tables, strict=True))
+        censored = Counts(censored_inside(slots[0]), censored_inside(noise[0]))
+        if max(float(np.mean(each.noise**2)) for each in (events, censored)) < QUIET**2:
+            return None
+        return hazards_of_few(events, censored, Counts(records.found[0], records.noise[:, 0]), public_generator(None))
+
+    @cached_property
+    def _shares_of_causes(self) -> FloatArray:
+        """The part of each cause in the events of each cell, (causes, cells), shrunk to that of all cells.
+
+        What the events of a cause differ by from its usual part varies by chance, and with time; as much of it is kept
+        as that is of the variance that noise gives it, too.
+        """
+        noise = self._noise(public_generator(None))
+        hazards = self._few.weight @ self._few.hazard if self._few is not None else np.zeros(len(self._known))
+        expected = np.maximum(hazards * np.maximum(self._told.records, 0.0), LEAST_EVENTS)
+        whole = np.maximum(self._told.events.sum(axis=-1), 0.0) + LEAST_EVENTS
+        usual = (whole / whole.sum())[:, None]
+        apart = self._told.events - usual * self._told.events.sum(axis=-2)
+        noisy = (noise.events - usual * noise.events.sum(axis=-2, keepdims=True)).var(axis=0)
+        likely = expected * usual * (1 - usual) + (SHARES_DIFFER * expected) ** 2
+        weight = likely / np.maximum(likely + noisy, LEAST_EVENTS)
+        shares = np.maximum(usual * expected + weight * apart, 0.0) + LEAST_EVENTS * usual
+        return np.asarray(shares / shares.sum(axis=0))
 
     @cached_property
     def _shown(self) -> Mapping[str, FloatArray]:
@@ -293,6 +331,17 @@ class CompetingRisks(Covered):
         )
         shares = zip(self.causes, self._shown["incidence"][:, end], strict=True)
         return [(f"share with event {cause} {words}", numeral(float(share))) for cause, share in shares]
+
+
+def curves_of_causes(few: Hazards, shares: FloatArray, at: FloatArray) -> Curves:
+    """The curves of hazards of all causes together, of which each cause has a part in each cell, (causes, cells)."""
+    left = np.cumprod(1 - few.hazard, axis=1)
+    before = np.concatenate([np.ones((len(left), 1)), left[:, :-1]], axis=1)
+    come, hazard = (np.cumsum(few.weight @ each * shares, axis=-1) for each in (before * few.hazard, few.hazard))
+    start = np.zeros((len(shares), 1))
+    return Curves(
+        np.append(1.0, few.weight @ left), np.hstack([start, come]), np.hstack([start, hazard]), at, at
+    )  # fmt: skip
 
 
 def _lost(row: int, edge: int, time: float) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, inf, nan
+from math import nan
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -457,8 +457,6 @@ def _hazard(group: AtRisk) -> FloatArray:
 LEAST_RISK_OF_TABLES = 1.0
 LEAST_SPREAD = 1e-12
 MOST_HAZARD = 1 - 1e-6
-MOST_LOG_RATIO, EDGE, HALVINGS = 8.0, 0.01, 40
-"""Log hazard ratios that are searched, by halving."""
 
 
 class Curves(NamedTuple):
@@ -502,10 +500,6 @@ class RiskTable(NamedTuple):
     events: FloatArray
     records: FloatArray
     fewest: FloatArray
-
-    def taken(self, draws: int) -> RiskTable:
-        """So many of the draws."""
-        return RiskTable(*(each[:draws] for each in self))
 
     def curves(self, known: BoolArray, at: FloatArray, *, early: bool = False) -> Curves:
         """The curves, level where nothing is known; in the other order of a cell, where it is `early`.
@@ -613,63 +607,3 @@ def interval_between(low: FloatArray, high: FloatArray, level: float) -> tuple[f
     apart = float(np.median(high) - np.median(low))
     each = level_of_an_end(max(apart, 0.0) / max(spread, LEAST_SPREAD) if np.isfinite(apart) else np.inf, level)
     return -upper_quantile(-low, each), upper_quantile(high, each)
-
-
-def log_hazard_ratio(first: RiskTable, second: RiskTable, known: BoolArray, order: int = 0) -> FloatArray:
-    """The logarithm of the hazard of the first group over that of the second, by Cox's partial likelihood: (...).
-
-    Events of a cell are ties (Breslow 1974). It is where the events of the first group are as many as expected.
-
-    Args:
-        first: One cause, in any number of draws.
-        second: The other group.
-        known: Cells that are read.
-        order: -1: the lowest it may be in whatever order records left inside cells, all of the second group first; 1:
-            the highest; 0: all events of a cell at once, and before the censored.
-    """
-    died = first.events[..., 0, known]
-    least, most = np.full(died.shape[:-1], -MOST_LOG_RATIO), np.full(died.shape[:-1], MOST_LOG_RATIO)
-    for _ in range(HALVINGS):
-        middle = (least + most) / 2
-        more = died.sum(axis=-1) > _expected(first, second, known, order, np.exp(middle)[..., None])
-        least, most = np.where(more, middle, least), np.where(more, most, middle)
-    return np.asarray((least + most) / 2)
-
-
-def ratio_of(log: float) -> float:
-    """The ratio of a logarithm; 0 or infinite at the ends of what is searched, where no root was found.
-
-    >>> ratio_of(0.0), ratio_of(-8.0), ratio_of(8.0)
-    (1.0, 0.0, inf)
-    """
-    if abs(log) > MOST_LOG_RATIO - EDGE:
-        return 0.0 if log < 0 else inf
-    return exp(log)
-
-
-def _expected(first: RiskTable, second: RiskTable, known: BoolArray, order: int, ratio: FloatArray) -> FloatArray:
-    """Events of the first group that are expected under a ratio; in an extreme order the most, or the fewest.
-
-    If all of the second group leave first, each of its events finds fewer of them at risk, on average no more than
-    midway between the first and the last (the share is convex in their number), and each event of the first group finds
-    none of those, and half of its own on average (concave).
-    """
-    died, other = (each.events[..., 0, known] for each in (first, second))
-    (ones, few), (others, fewer) = (
-        (np.maximum(each.records[..., known], 0.0), np.maximum(each.fewest[..., known], 0.0))
-        for each in (first, second)
-    )
-
-    def share(one: FloatArray, two: FloatArray) -> FloatArray:
-        whole = one * ratio + two
-        return np.divide(one * ratio, whole, out=np.zeros_like(whole), where=whole > 0)
-
-    if order == 0:
-        return np.asarray(((died + other) * share(ones, others)).sum(axis=-1))
-    if order < 0:
-        last = np.maximum(fewer - other, 0.0)
-        early = other * (share(ones, fewer) + share(ones, last)) / 2
-        return np.asarray((early + died * share(np.maximum(ones - died / 2, 0.0), last)).sum(axis=-1))
-    last = np.maximum(few - died, 0.0)
-    early = died * (share(few, others) + share(last, others)) / 2
-    return np.asarray((early + other * share(last, np.maximum(others - other / 2, 0.0))).sum(axis=-1))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from math import inf, isfinite, isnan, nan
+from functools import cache, cached_property
+from math import exp, inf, isfinite, isnan, nan
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, Unpack, runtime_checkable
 
@@ -26,6 +26,7 @@ from dpcurves.inference.knowledge import KNOWN_AT, is_open, may_be_none
 from dpcurves.inference.simulation import numbered_generator
 
 from . import inference
+from .hazard_ratios import ScoredGroups
 from .kaplan_meier import Leaving, LogRankTest, Survival, log_rank_test
 from .pictures import AtRiskRow, FigureGroup, draw_figure, draw_forest, draw_steps
 from .variants import DelayedEntry, WeightedSurvival
@@ -192,25 +193,32 @@ def ratio_of_hazards(words: str, groups: tuple[Any, Any], of: Of = ONE_CAUSE, ro
         fewest = table.records if tied else table.fewest - others
         return inference.RiskTable(table.events[..., row : row + 1, :], table.records, fewest)
 
-    def ends(level: float, population: bool) -> tuple[float, float]:
-        one, other = (of.drawn(each, place, population=population) for place, each in enumerate(groups))
-        known, draws = one.known & other.known, min(len(one.table.records), len(other.table.records))
-        if not known.any() or lack_events(known):
-            return 0.0, inf
-        tables = of_cause(one.table.taken(draws)), of_cause(other.table.taken(draws))
-        low, high = (inference.log_hazard_ratio(*tables, known, 0 if tied else order) for order in (-1, 1))
-        lower, upper = inference.interval_between(low, high, level)
-        return inference.ratio_of(lower), inference.ratio_of(upper)
+    known = groups[0]._known & groups[1]._known
 
-    def lack_events(known: BoolArray) -> bool:
-        """Tell whether noise alone may have made all events of both groups: then no hazard is known."""
+    @cache
+    def lacks_events() -> bool:
+        """Whether noise alone may have made all events of both groups: then no hazard is known."""
         events = sum(float(of.told(each).events[row, known].sum()) for each in groups)
         noises = [of.noise(each, numbered_generator(PLACE + place)) for place, each in enumerate(groups)]
         draws = min(len(each.records) for each in noises)
         return bool(may_be_none(events, sum(each.events[:draws, row, known].sum(axis=-1) for each in noises)))
 
-    known, tables = groups[0]._known & groups[1]._known, [of_cause(of.told(each)) for each in groups]
-    value = inference.ratio_of(float(inference.log_hazard_ratio(tables[0], tables[1], known))) if known.any() else 0.0
+    @cache
+    def scored() -> ScoredGroups:
+        noises = [of.noise(each, numbered_generator(PLACE + place)) for place, each in enumerate(groups)]
+        told, noise = ([of_cause(each) for each in both] for both in (map(of.told, groups), noises))
+        leaving = not isinstance(groups[0], DelayedEntry)
+        return ScoredGroups.read(told, noise, numbered_generator(PLACE + 2), tied=tied, leaving=leaving)
+
+    def ends(level: float, population: bool) -> tuple[float, float]:
+        for each in groups if population else ():
+            require_independent(each.privacy)
+        if not known.any() or lacks_events():
+            return 0.0, inf
+        lower, upper = scored().interval(level, population=population)
+        return exp(lower), exp(upper)
+
+    value = exp(scored().log_ratio) if known.any() else 0.0
     return Estimate(words, value if 0 < value < inf else float("nan"), ends, groups[0].privacy, RATIO, 0.0, inf)
 
 
@@ -418,7 +426,9 @@ def hazard_ratio(first: Survival, second: Survival) -> Estimate:
     """The hazard of the first group over that of the second, as Cox's regression on the group has it (Cox 1972).
 
     Events of a cell are ties (Breslow 1974), so that wide cells with many events bring it nearer to 1; the interval
-    holds in whatever order events of a cell came. As ``sksurv.linear_model.CoxPHSurvivalAnalysis`` of cells' numbers.
+    holds in whatever order events of a cell came. Cells weigh less the more of them is noise, and the interval covers
+    noise in events and in numbers at risk; without noise it is that of
+    ``sksurv.linear_model.CoxPHSurvivalAnalysis`` of cells' numbers.
 
     Args:
         first: A curve.

@@ -18,7 +18,8 @@ from every_question import QUESTIONS
 import dpcurves as dp
 from dpcurves.curves.result import Covered, curve_from_json
 from dpcurves.display import columns_of
-from dpcurves.forecasts.expected_errors import KINDS, places_beside
+from dpcurves.forecasts.expected_errors import KINDS
+from dpcurves.forecasts.reference_laws import places_beside
 from dpcurves.inference.knowledge import is_open, known_curve, known_number, known_values
 
 LONG = {"BoundsQuestion", "PlaneBoundsQuestion", "ResidualPlotQuestion", "VerifyQuestion", "Histogram2DQuestion"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ LAWS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
 
 def ask(values: FloatArray, grid: dp.Grid | None, seed: int, at: tuple[float, ...] = P) -> dp.Quantiles:
     """Ask for quantiles on a grid, or without one."""
-    given = {} if grid is None else {"grid": grid}
+    given: dict[str, Any] = {} if grid is None else {"grid": grid}
     chance = dp.Randomness.from_seed(seed)
     return dp.quantiles(values, at, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=chance, **given)
 

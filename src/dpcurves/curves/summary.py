@@ -270,8 +270,8 @@ class Summary(Covered):
         question, turns = opened.question, opened.turns
         statistic, tails = question.get("statistic", MEAN), None
         if "tails" in question:
-            *turns, last = turns
-            tails = Tails.from_json(question["tails"], last)
+            tails = Tails.from_json(question["tails"], turns[-1])
+            turns = turns[:-1]
         if statistic not in READ.get(len(turns), ()):
             raise Refused(
                 "curve.evidence.releases", "counts are needed, and sums and sums of squares if they are asked"
@@ -383,7 +383,7 @@ class Tails:
                 raise Refused("curve.evidence.question.tails", "distances that rise from above 0 are needed")
         if tail_grid(*tails).cells + 2 != len(evidence.unbiased[0]):
             raise Refused("curve.evidence.question.tails", "as many points as counts are needed")
-        return cls(*tails, evidence)
+        return cls(tails[0], tails[1], evidence)
 
 
 def tail_grid(below: TailPoints, above: TailPoints) -> Grid:
@@ -800,8 +800,8 @@ def _summed(
     turns = tuple(Evidence.of(release) for release in releases)
     privacy = statement_of((*before, *watched, *releases), least=as_clipped(axis.column)).noted(*notes)
     rows = [turns] if by is None else list(zip(*map(rows_of, turns), strict=True))
+    of_rows: Sequence[Tails | None] = tails or [None] * len(rows)
     members = [
-        Summary.read(row, axis.grid, label, privacy, statistic, tail)
-        for row, tail in zip(rows, tails or [None] * len(rows), strict=True)
+        Summary.read(row, axis.grid, label, privacy, statistic, tail) for row, tail in zip(rows, of_rows, strict=True)
     ]
     return parted(by, members, SummaryByCategory)

@@ -1,0 +1,167 @@
+"""Readings that compare hold as often as they say, in a thinned form of `benchmarks/comparing_readings.py`.
+
+A share of intervals that held is called too small where it would be that small, of intervals that hold with chance 0.9,
+with a chance of 3e-5 at most; the fixed seeds draw one such sample each. On the code before, cells with few at risk
+moved hazard ratios, and differences of incidences of unequal arms were nearly 0.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tally import FALSE_ALARM, Share
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+import alarms_of_notes
+import comparing_readings as comparing
+from comparing_readings import DECLARED, INSIDE, LEVEL, TO_THE_END, Release, Row, Setting
+
+import dpcurves as dp
+
+RELEASES = 20
+
+
+def hazard_ratios(kind: str, setting: Setting, monkeypatch: pytest.MonkeyPatch) -> Iterator[comparing.Reading]:
+    """Intervals of the log hazard ratio of the second arm over the first, of some releases."""
+    monkeypatch.setattr(comparing, "design", lambda: (setting,))
+    people, by = comparing.people_of_a_trial(setting, setting.effect), comparing.BY_ARM
+    if kind == "survival":
+        question = comparing.SurvivalQuestion("t", "e", setting.grid, by=by)
+    elif kind == "late entry":
+        question = dp.DelayedEntryQuestion("entry", "t", "e", setting.grid, by=by)
+    else:
+        question = dp.CompetingRisksQuestion("first", "cause", setting.grid, (1, 2), by=by)
+
+    def ratio_of(arms: Any) -> dp.Estimate:
+        return arms[1].hazard_ratio(arms[0], 1) if kind == "competing risks" else dp.hazard_ratio(arms[1], arms[0])
+
+    def exact_of(columns: dict[str, np.ndarray]) -> float:
+        if kind == "survival":
+            return float(comparing.hazard_ratio(columns))
+        return float(ratio_of(comparing.noiseless(question, columns)).value)
+
+    whole = exact_of(people)
+    for seed in range(RELEASES):
+        release = Release(setting, seed)
+        sample = release.sample(people)
+        ratio = ratio_of(release.answer(question, sample))
+        yield from release.interval(kind, ratio.value, ratio.interval, (exact_of(sample), whole), np.log)
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting"),
+    [
+        ("survival", Setting(1_000, 2.4, 0.28, TO_THE_END, DECLARED)),
+        ("competing risks", Setting(2_800, 2.4, 0.28, TO_THE_END, DECLARED)),
+        ("competing risks", Setting(1_000, 0.4, 0.2, INSIDE, DECLARED)),
+        ("late entry", Setting(2_800, 2.4, 0.28, TO_THE_END, DECLARED)),
+    ],
+)
+def test_hazard_ratios_of_unequal_arms_hold(kind: str, setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The median error is no more than half of a half width: about three standard errors of the median of 20."""
+    readings = list(hazard_ratios(kind, setting, monkeypatch))
+    for whom in comparing.WHOM:
+        of_whom = [reading for reading in readings if reading.whom == whom]
+        share = Share(sum(reading.holds for reading in of_whom), len(of_whom))
+        assert not share.is_below(LEVEL), (whom, str(share))
+        row = comparing.row_of(of_whom, setting)
+        assert abs(row.bias) < 0.5, (whom, row)
+        assert row.ratio < 2.5, (whom, row)
+
+
+def test_a_late_cell_with_few_at_risk_hardly_moves_a_hazard_ratio() -> None:
+    """Twenty of the last thirty at risk have an event in one arm, ten thousand before tell that both are alike."""
+    from dpcurves_survival.hazard_ratios import ScoredGroups
+    from dpcurves_survival.inference import RiskTable
+
+    generator = np.random.default_rng(1)
+    events, records = np.array([500.0, 450.0, 400.0, 0.0]), np.array([5_000.0, 4_000.0, 3_000.0, 5.0])
+    noises = [
+        RiskTable(*(generator.laplace(0, 2, (1_000, *shape)) for shape in ((1, 4), (4,), (4,)))) for _ in range(2)
+    ]
+    ratios = []
+    for late in (0.0, 8.0):  # eight events of five records at risk: noise
+        tables = [RiskTable((events + np.array([0, 0, 0, more]))[None], records, records) for more in (late, 0.0)]
+        groups = ScoredGroups.read(tables, noises, np.random.default_rng(2), tied=True, leaving=True)
+        ratios.append(groups.log_ratio)
+        low, high = groups.interval(LEVEL, population=False)
+        assert low < groups.log_ratio < high
+    assert abs(ratios[1] - ratios[0]) < 0.001
+
+
+def test_differences_of_incidences_of_few_records_are_not_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were -0.002 where -0.276 is true. The standard error of the mean of 12 is 0.03: false alarm 1e-3."""
+    setting = Setting(300, 0.4, 0.2, TO_THE_END, DECLARED)
+    monkeypatch.setattr(comparing, "design", lambda: (setting,))
+    question = dp.CompetingRisksQuestion("first", "cause", setting.grid, (1, 2), by=comparing.BY_ARM)
+    errors, truths = [], []
+    for seed in range(12):
+        release = Release(setting, seed)
+        sample = release.sample(comparing.people_of_a_trial(setting, setting.effect))
+        private, exact = release.answer(question, sample), comparing.noiseless(question, sample)
+        one, two = (found[1].incidence_difference(found[0], 1, 6).value for found in (private, exact))
+        errors.append(one - two)
+        truths.append(two)
+    assert np.mean(truths) < -0.2
+    assert abs(np.mean(errors)) < 0.1
+
+
+def test_the_design_crosses_what_it_says() -> None:
+    settings = comparing.design()
+    assert len(set(settings)) == 40
+    for records in comparing.RECORDS:
+        crossed = {one[1:4] for one in settings if one.records == records and one.values != comparing.SMOOTH}
+        assert len(crossed) == 8
+        values = [one.values for one in settings if one.records == records]
+        assert [values.count(name) for name in (DECLARED, comparing.TIED, comparing.SMOOTH)] == [4, 4, 2]
+
+
+@pytest.mark.parametrize(
+    ("held", "ratio", "verdict"), [(70, 1.0, "low"), (84, 1.0, "pass"), (100, 1.2, "pass"), (100, 1.4, "wide")]
+)
+def test_a_row_fails_by_two_standard_errors(held: int, ratio: float, verdict: str) -> None:
+    assert Row("any", "records", comparing.design()[0], held, 100, ratio, 0.0).verdict == verdict
+
+
+def test_each_function_that_writes_a_note_has_a_row() -> None:
+    sites = alarms_of_notes.SITES
+    assert alarms_of_notes.note_sites() == set(sites)
+    judged = {name for checks in sites.values() if isinstance(checks, tuple) for name in checks}
+    assert judged == set(alarms_of_notes.CHECKS)
+
+
+def test_a_new_note_is_found(tmp_path: Path) -> None:
+    code = "class New:\n    def read(self):\n        return self.privacy.noted('lost')\n\ndef note_on_it():\n    ...\n"
+    (tmp_path / "new.py").write_text(code, encoding="utf-8")
+    assert alarms_of_notes.note_sites(tmp_path) == {"new:New.read", "new:note_on_it"}
+
+
+@pytest.mark.parametrize(
+    "name", ["missing records", "clipped values", "values beyond the declared ones", "few cells", "scores outside"]
+)
+def test_notes_appear_where_they_must_and_not_on_ordinary_data(name: str) -> None:
+    """Of 40 ordinary releases none may have the note: of a note that 1 of 10,000 has, 1 in 250 tests fails."""
+    alarms = alarms_of_notes.count_alarms(name, 40, 4)
+    assert (alarms.ordinary, alarms.alarming) == (0, 4)
+
+
+@pytest.mark.reproduction
+@pytest.mark.parametrize("family", comparing.FAMILIES)
+def test_no_reading_holds_too_rarely(family: str) -> None:
+    """All settings of up to 3,000 records together: a false alarm has the chance 3e-5 for each of about 70 rows."""
+    settings = tuple(one for one in comparing.design() if one.records <= 3_000)
+    rows = comparing.measure((family,), settings, 4, 2)
+    too_few = [
+        (row.name, row.whom, row.share)
+        for row in comparing.pool(rows)
+        if row.setting == comparing.ALL and row.whom != comparing.DIFFERENT
+        if Share(row.held, row.drawn).is_below(comparing.LEAST_HELD)
+    ]
+    assert FALSE_ALARM < 1e-4
+    assert not too_few
