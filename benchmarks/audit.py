@@ -28,9 +28,9 @@ from exam import CELLS, Case, whole  # noqa: E402
 
 import dpcurves as dp  # noqa: E402
 from dpcurves_audit.bound import lower_chance, lower_ratio, poisson, upper_chance  # noqa: E402
-from dpcurves_audit.faces import NoiseDoor  # noqa: E402
 from dpcurves_audit.feature import Reader, Sample  # noqa: E402
 from dpcurves_audit.report import Report  # noqa: E402
+from dpcurves_audit.targets import NoiseSampler  # noqa: E402
 
 PAGE = ROOT / "docs" / "audit.md"
 BEGIN, END = "<!-- audit: made by benchmarks/audit.py -->\n", "<!-- end of audit -->"
@@ -52,8 +52,8 @@ def audited(case: Case, confidence: float = SURE, samples: int | None = None, *,
     """The auditor on one case."""
     begun = time.process_time()
     report = dp.audit(
-        case.door, case.family, seconds=300, samples=samples or case.samples, confidence=confidence, beside=case.beside,
-        again=again, **case.claim,
+        case.sampler, case.family, seconds=300, samples=samples or case.samples, confidence=confidence,
+        beside=case.beside, again=again, **case.claim,
     )  # fmt: skip
     return Found(case, report, time.process_time() - begun)
 
@@ -65,14 +65,14 @@ def streamed(case: Case, chosen_on: int = 300_000_000, confirmed_on: int = 600_0
     beyond the claim. It is held against the claim on fresh outcomes, whose numbers are Poisson.
     """
     begun, (pair,), claimed = time.process_time(), case.family.pairs, float(case.claim["epsilon"])
-    shown = np.concatenate([case.door.draw(data, min(PIECE, chosen_on)) for data in (pair.left, pair.right)])
+    shown = np.concatenate([case.sampler.draw(data, min(PIECE, chosen_on)) for data in (pair.left, pair.right)])
     edges = np.unique(np.quantile(shown, np.arange(1, BARS) / BARS))
 
     def counted(numbers: list[int]) -> Any:
         found = np.zeros((2, len(edges) + 1), np.int64)
         for side, data in enumerate((pair.left, pair.right)):
             for place in range(0, numbers[side], PIECE):
-                outcomes = case.door.draw(data, min(PIECE, numbers[side] - place))
+                outcomes = case.sampler.draw(data, min(PIECE, numbers[side] - place))
                 found[side] += np.bincount(np.searchsorted(edges, outcomes, side="right"), minlength=len(edges) + 1)
         return found
 
@@ -88,7 +88,7 @@ def streamed(case: Case, chosen_on: int = 300_000_000, confirmed_on: int = 600_0
     ends = [-inf, *edges.tolist(), inf]
     event = f"number 1 is at least {ends[low]:g} and below {ends[high]:g}"
     report = Report(
-        case.door.name, case.family.name, case.family.adjacency.value, "epsilon", claimed, 0.0, SURE,
+        case.sampler.name, case.family.name, case.family.adjacency.value, "epsilon", claimed, 0.0, SURE,
         lower=float(lower_ratio(*hits, 1 - SURE)), pair=pair.name, event=event, likelier=("left", "right")[side],
         hits=(hits[0], hits[1]), samples=(numbers[0], numbers[1]), calls=len(shown) + 2 * chosen_on + sum(numbers),
         rounds=1,
@@ -179,7 +179,9 @@ def plain(case: Case, most_calls: int = 1_500_000) -> tuple[bool, int]:
         for pair in case.family.pairs:
             if calls + 2 * samples > most_calls:
                 return False, calls
-            both = reader.read(case.door.draw(pair.left, samples)) + reader.read(case.door.draw(pair.right, samples))
+            both = reader.read(case.sampler.draw(pair.left, samples)) + reader.read(
+                case.sampler.draw(pair.right, samples)
+            )
             left, right = both.part(0, samples), both.part(samples)
             calls += 2 * samples
             for ours, theirs in ((left, right), (right, left)):
@@ -299,15 +301,15 @@ def speed() -> None:
     from dpcurves.queries import CountQuery, Read
 
     query = CountQuery((Axis("value", Grid(0, 1, cells=4)),), Read.CELLS)
-    door = NoiseDoor("noise", query, Flat(), dp.PrivacyLoss.pure(1), dp.ADD_REMOVE)
-    door.draw(np.array([0.5]), 10)
+    sampler = NoiseSampler("noise", query, Flat(), dp.PrivacyLoss.pure(1), dp.ADD_REMOVE)
+    sampler.draw(np.array([0.5]), 10)
     begun = time.process_time()
-    drawn = door.draw(np.array([0.5]), 400_000)
+    drawn = sampler.draw(np.array([0.5]), 400_000)
     counts = drawn.size / (time.process_time() - begun)
-    print(f"\na vectorised door: {counts / 1e6:.1f} million noisy counts a second of the processor")
+    print(f"\na vectorised sampler: {counts / 1e6:.1f} million noisy counts a second of the processor")
     family = families.values([0, 1], adjacency=dp.ADD_REMOVE)
     begun, clock = time.process_time(), time.perf_counter()
-    report = dp.audit(door, family, epsilon=1, seconds=120, samples=20_000)
+    report = dp.audit(sampler, family, epsilon=1, seconds=120, samples=20_000)
     print(
         f"from claim to verdict, all {len(family.pairs)} pairs: {time.process_time() - begun:.1f} CPU seconds, "
         f"{time.perf_counter() - clock:.1f} by the clock\n{report}"

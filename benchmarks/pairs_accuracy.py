@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dpcurves as dp
-from dpcurves_parties.pairs.finite_coins import Flip, Lattice, Rounded, ThreeAnswers
+from dpcurves_parties.pairs.noise_circuits import Flip, Lattice, Rounded, ThreeAnswers
 from dpcurves_parties.pairs.queries import Overlaps
 
 PEOPLE, WHOLE = 10**5, 2**16

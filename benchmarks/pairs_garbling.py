@@ -32,7 +32,7 @@ from dpcurves_parties.crypto.garbling import opened
 from dpcurves_parties.crypto.oblivious_transfer import IKNP, SOFTSPOKEN
 from dpcurves_parties.crypto.two_party import Ending, Job, Owner, evaluate, evaluate_one, garble, garble_one, together
 from dpcurves_parties.pairs import Connection, conducted
-from dpcurves_parties.pairs.finite_coins import Flip
+from dpcurves_parties.pairs.noise_circuits import Flip
 from dpcurves_parties.serving.identity import CERTIFICATE, PROOF, Identity
 
 HOST = "127.0.0.1"

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 import dpcurves as dp
 from dpcurves.laws import Family, Noise
-from dpcurves.strategies.row_bounds import LOOK, NoiseGrowth, bounds, errors_of_counts, least_expected, likely
+from dpcurves.strategies.contribution_bounds import LOOK, NoiseGrowth, bounds, errors_of_counts, least_expected, likely
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

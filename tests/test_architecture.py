@@ -89,7 +89,7 @@ TRUST = (
         ("Grant", ("ledger/",)),
         ("Allotment", ("ledger/account.py",)),
         ("Release", TRUST),
-        ("tabulate", (*TRUST, "dpcurves_audit/faces.py", "dpcurves_audit/deployments.py")),
+        ("tabulate", (*TRUST, "dpcurves_audit/targets.py", "dpcurves_audit/deployments.py")),
     ],
 )
 def test_what_opens_data_or_proves_a_charge_is_made_in_one_place(name: str, rooms: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ import pytest
 import dpcurves as dp
 from dpcurves.laws import Family, Noise
 from dpcurves.privacy import Unit
-from dpcurves.strategies.row_bounds import LOOK, likely
+from dpcurves.strategies.contribution_bounds import LOOK, likely
 
 ONE = dp.PrivacyLoss.pure(1)
 GRID = dp.Grid(0, 100, cells=64)

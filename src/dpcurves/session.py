@@ -22,13 +22,21 @@ from .curves.result import Result, required_source, warn_of
 from .data import CsvFile
 from .display.numerals import UNITS
 from .ledger import LARGEST_AMOUNT, Account, Allotment, Currency, Grant, Member, QuestionBudget
-from .mechanisms.found_names import least_units
+from .mechanisms.partition_selection import least_units
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
 from .queries import Query
 from .strategies import FIND, asked_by, look_at, names_in, note_on, note_on_uncounted, unlisted_of
 from .strategies import notes_on_price as names_price
-from .strategies.row_bounds import FORMER_LOOK, LOOK, chosen, described, growth_of, look_at_units, notes_on_price
+from .strategies.contribution_bounds import (
+    FORMER_LOOK,
+    LOOK,
+    chosen,
+    described,
+    growth_of,
+    look_at_units,
+    notes_on_price,
+)
 from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
@@ -104,7 +112,7 @@ def bound_and_converse(
     """Find how many records of each unit are used, if nobody said, and converse as `pay_and_converse` does.
 
     The reply to a step is given under the adjacency of its turn. A bound that was found is `kept`, and the one that was
-    kept first is used. Formal guarantees: see `strategies.row_bounds`.
+    kept first is used. Formal guarantees: see `strategies.contribution_bounds`.
     """
     if not isinstance(adjacency, AnyRows):
         stated = adjacency
@@ -158,8 +166,8 @@ def found_and_converse(
 ) -> Curve:
     """Find the groups that the question is asked by, if nobody listed them, and converse as `pay_and_converse` does.
 
-    Formal guarantees: see `mechanisms.found_names`. Names that were told are public; the question by them has the rest
-    of the loss, and no delta.
+    Formal guarantees: see `mechanisms.partition_selection`. Selected names are public; the question by them has the
+    rest of the loss, and no delta.
     """
     unlisted = unlisted_of(question)
     if unlisted is None:

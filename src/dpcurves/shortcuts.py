@@ -796,7 +796,7 @@ def found_groups(
         A count for each group that was found, and for ``other``, by name.
 
     Formal guarantees: the loss but for `delta`, under `adjacency`, for each record on its own: see
-    `mechanisms.found_names`. The ledger is in memory and does not add up with other calls.
+    `mechanisms.partition_selection`. The ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp
     >>> found = dp.found_groups(["north"] * 900 + ["south"] * 90 + ["x"], epsilon=4, delta="1e-6",

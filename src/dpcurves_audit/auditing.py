@@ -16,10 +16,10 @@ import numpy as np
 from dpcurves.arguments import Exact, Refused, number
 
 from .bound import Claim
-from .door import PATIENCE, Door, ManyDoor, OneDoor, PackageDoor, fork, sendable
 from .family import Family, Pair
 from .feature import Floats, Reader, Sample, hashes, lowest_bits
 from .report import Finding, Report
+from .samplers import PATIENCE, ManySampler, OneSampler, PackageSampler, Sampler, fork, sendable
 from .search import MOST, Search
 
 ERROR = 1e-4
@@ -44,18 +44,18 @@ def coincide(near: int, far: int, calls: int, error: float = ERROR) -> bool:
     return above / comb(2 * calls, both) < error
 
 
-def beside(door: Door, pair: Pair, calls: int = CALLS) -> list[Finding]:
+def beside(sampler: Sampler, pair: Pair, calls: int = CALLS) -> list[Finding]:
     """Findings on fresh noise that need no other process: calls in one tick of a clock, and calls of neighbours.
 
     Args:
-        door: The release.
+        sampler: The release.
         pair: Neighbours.
         calls: Pairs of calls that are compared.
     """
     reader = Reader()
 
     def one(data: Any) -> Sample:
-        return reader.read(door.draw(data, 1))
+        return reader.read(sampler.draw(data, 1))
 
     first = [(one(pair.left), one(pair.right)) for _ in range(calls)]
     again = [(one(pair.left), one(pair.left)) for _ in range(calls)]
@@ -81,12 +81,12 @@ def beside(door: Door, pair: Pair, calls: int = CALLS) -> list[Finding]:
     return found
 
 
-def forked(door: Door, pair: Pair, calls: int = CALLS) -> Finding | None:
+def forked(sampler: Sampler, pair: Pair, calls: int = CALLS) -> Finding | None:
     """Finding that workers forked from this process repeat each other's noise; None: they do not.
 
     Not flagged: it contradicts no claim about one call. A server that forks its workers shows it.
     """
-    rows = [_in_child(door, pair.left, calls) for _ in range(2)]
+    rows = [_in_child(sampler, pair.left, calls) for _ in range(2)]
     reader = Reader()
     first, second = (reader.read(row) for row in rows)
     if repeats(first, second):
@@ -99,9 +99,9 @@ def new_processes(place: str, pair: Pair, calls: int = CALLS, patience: float = 
     reader = Reader()
     rows = []
     for _ in range(2):
-        door = PackageDoor(place, patience=patience)
-        rows.append(reader.read(door.draw(pair.left, calls)))
-        door.close()
+        sampler = PackageSampler(place, patience=patience)
+        rows.append(reader.read(sampler.draw(pair.left, calls)))
+        sampler.close()
     if repeats(*rows):
         return Finding("new processes", "each new process draws the same noise: its seed is fixed.", flagged=True)
     return None
@@ -118,13 +118,13 @@ def repeats(first: Sample, second: Sample) -> bool:
     return coincide(int((a == b).sum()), int((a == np.roll(b, 1)).sum()), len(a))
 
 
-def _in_child(door: Door, data: Any, calls: int) -> list[Any]:
+def _in_child(sampler: Sampler, data: Any, calls: int) -> list[Any]:
     """Outcomes of calls in a forked child."""
     read, write = os.pipe()
     child = fork()
     if child == 0:
         try:
-            found = pickle.dumps([sendable(each) for each in door.draw(data, calls)])
+            found = pickle.dumps([sendable(each) for each in sampler.draw(data, calls)])
             with os.fdopen(write, "wb") as pipe:
                 pipe.write(found)
         finally:
@@ -155,14 +155,14 @@ COARSE = -40
 """Lowest bit from which on all outcomes lie on a lattice that was chosen: those of doubles are finer."""
 
 
-def lattice(door: Door, pair: Pair, calls: int = 400) -> list[Finding]:
+def lattice(sampler: Sampler, pair: Pair, calls: int = 400) -> list[Finding]:
     """Findings on the lattice of numbers that are published, for each number that is not always whole.
 
     Sums of an exact value and noise of floating point have bits that depend on the exact value (Mironov 2012): the
     search looks for events of lowest bits; here it is said where there is no common lattice to begin with.
     """
     reader = Reader()
-    left, right = (reader.read(door.draw(data, calls)).numbers for data in (pair.left, pair.right))
+    left, right = (reader.read(sampler.draw(data, calls)).numbers for data in (pair.left, pair.right))
     found = []
     for column in range(min(left.shape[1], right.shape[1], 8)):
         sides = [lowest_bits(rows[:, column]) for rows in (left, right)]
@@ -178,7 +178,7 @@ def _lowest(bits: Floats) -> float:
     return float(known.min()) if len(known) else 0.0
 
 
-def timed(door: Door, pair: Pair, calls: int = 60) -> list[Finding]:
+def timed(sampler: Sampler, pair: Pair, calls: int = 60) -> list[Finding]:
     """Findings on times of calls, which alternate between both data sets, by Mann and Whitney's test.
 
     Calls of neighbours differ by one record, so what a call takes in general says little; a rare record for which the
@@ -189,7 +189,7 @@ def timed(door: Door, pair: Pair, calls: int = 60) -> list[Finding]:
     taken: list[list[float]] = [[], []]
     for place in range(2 * calls):
         side = (place + place // 2) % 2
-        taken[side].append(_seconds(door, (pair.left, pair.right)[side]))
+        taken[side].append(_seconds(sampler, (pair.left, pair.right)[side]))
     chance = float(mannwhitneyu(np.array(taken[0]), np.array(taken[1])).pvalue)
     if chance >= ERROR:
         return []
@@ -198,9 +198,9 @@ def timed(door: Door, pair: Pair, calls: int = 60) -> list[Finding]:
     return [Finding("timing", words, flagged=False)]
 
 
-def _seconds(door: Door, data: Any) -> float:
+def _seconds(sampler: Sampler, data: Any) -> float:
     begun = perf_counter()
-    door.draw(data, 1)
+    sampler.draw(data, 1)
     return perf_counter() - begun
 
 
@@ -208,22 +208,22 @@ SLOW = 0.002
 """Seconds of a call from which on fewer calls are compared beside the bound, and no times and lattices."""
 
 
-def found_beside(door: Door, pair: Pair) -> list[Finding]:
+def found_beside(sampler: Sampler, pair: Pair) -> list[Finding]:
     """Findings beside the bound: on fresh noise, lattices and times, from few calls where a call takes long."""
     begun = perf_counter()
-    door.draw(pair.left, 1)
+    sampler.draw(pair.left, 1)
     slow = perf_counter() - begun > SLOW
-    found = beside(door, pair, FEW_CALLS if slow else CALLS)
+    found = beside(sampler, pair, FEW_CALLS if slow else CALLS)
     if not slow:
-        found += lattice(door, pair)
-        found += timed(door, pair)
+        found += lattice(sampler, pair)
+        found += timed(sampler, pair)
     return found
 
 
-def opened(release: Callable[..., Any] | Door, *, many: bool) -> Door:
-    """The door of a release; one that was made is passed on."""
-    if not isinstance(release, Door):
-        return ManyDoor(release) if many else OneDoor(release)
+def opened(release: Callable[..., Any] | Sampler, *, many: bool) -> Sampler:
+    """The sampler of a release; one that was made is passed on."""
+    if not isinstance(release, Sampler):
+        return ManySampler(release) if many else OneSampler(release)
     return release
 
 
@@ -238,7 +238,7 @@ class Audit:
 
     def __call__(
         self,
-        release: Callable[..., Any] | Door,
+        release: Callable[..., Any] | Sampler,
         family: Family,
         *,
         epsilon: Exact | None = None,
@@ -259,7 +259,7 @@ class Audit:
         it hangs. Calls have to be independent: a release that keeps its answers is called in fresh processes instead.
 
         Args:
-            release: ``release(data)`` with fresh noise at each call, or a door that was made.
+            release: ``release(data)`` with fresh noise at each call, or a sampler that was made.
             family: Pairs of neighbours: `families`, or pairs of your own.
             epsilon: The loss that it is said to have at most, for the neighbours of the family.
             delta: Delta, beside epsilon.
@@ -302,10 +302,10 @@ class Audit:
             raise Refused("seconds", "a number above zero is needed")
         if samples is not None and samples < 20:
             raise Refused("samples", "at least 20 outcomes of each data set are needed")
-        door = opened(release, many=many)
-        search = Search(door, family, claim, sure, samples or MOST, learn, again=again)
+        sampler = opened(release, many=many)
+        search = Search(sampler, family, claim, sure, samples or MOST, learn, again=again)
         report = search.run(seconds, None if file is None else Path(file))
-        return report.with_findings(*found_beside(door, family.pairs[0])) if beside else report
+        return report.with_findings(*found_beside(sampler, family.pairs[0])) if beside else report
 
 
 audit = Audit()

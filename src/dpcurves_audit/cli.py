@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from dpcurves.privacy import Neighbours
 
     from .deployments import Audited
-    from .door import Door
     from .family import Family
     from .report import Finding, Report
+    from .samplers import Sampler
 
 QUESTIONS = (
     "cdf", "quantiles", "histogram", "count", "sum", "mean", "variance", "summary", "bounds", "survival", "scores",
@@ -62,7 +62,7 @@ class Effort:
     resume: str | None = of.perhaps("FILE", "Keep what was done in this file, and go on from it if it is there.")
     learn: bool = of.flag("--learn", "Fit boosted trees to outcomes, too, if scikit-learn is installed (extra audit).")
 
-    def run(self, door: Door, family: Family, claim: dict[str, Any], typed: Sequence[str]) -> Report:
+    def run(self, sampler: Sampler, family: Family, claim: dict[str, Any], typed: Sequence[str]) -> Report:
         """Audit, write the reports, say the verdict, and leave with its status if it is flagged."""
         from dataclasses import replace
 
@@ -72,7 +72,7 @@ class Effort:
         seconds, sure = of.size("seconds", self.seconds), of.chance("confidence", self.confidence)
         with waiting("attacking it"), named("resume", "file"):
             report = audit(
-                door, family, seconds=seconds, samples=samples, confidence=sure, learn=self.learn, again=True,
+                sampler, family, seconds=seconds, samples=samples, confidence=sure, learn=self.learn, again=True,
                 file=self.resume, **claim,
             )  # fmt: skip
         typed = [*typed, "--learn"] if self.learn else typed
@@ -172,7 +172,7 @@ class Cells:
 
     grid: str = of.option("L:U:N", "Public cells; pairs of neighbours lie at their edges.", "0:1:8")
     adjacency: str | None = of.perhaps("KIND", "replace-one or add-remove: which neighbours the claim is about.")
-    door: str = of.option(
+    sampler: str = of.option(
         "turns|face", "turns: all that is released, without a ledger; face: the JSON of the curve.", "turns"
     )
 
@@ -182,11 +182,13 @@ def command(program: Program, neighbouring: Neighbouring, said: Said, calls: Cal
 
     Example: dpcurves audit command './release.sh {data} {out}' --family values:0:1:8 --epsilon 1
     """
-    from .door import CommandDoor
+    from .samplers import CommandSampler
 
-    door = CommandDoor(program.command, of.whole("processes", calls.processes), of.size("patience", calls.patience))
+    sampler = CommandSampler(
+        program.command, of.whole("processes", calls.processes), of.size("patience", calls.patience)
+    )
     typed = ["command", program.command, "--family", neighbouring.family, *_claimed(said, neighbouring.adjacency)]
-    effort.run(door, neighbouring.made(), said.claim(), typed)
+    effort.run(sampler, neighbouring.made(), said.claim(), typed)
 
 
 def package(function: Function, neighbouring: Neighbouring, said: Said, calls: Calls, effort: Effort) -> None:
@@ -195,19 +197,19 @@ def package(function: Function, neighbouring: Neighbouring, said: Said, calls: C
     Example: dpcurves audit package opendp_release:count --family values:0:1:8 --epsilon 1
     """
     from .auditing import forked, new_processes
-    from .door import OneDoor, PackageDoor, function_of
+    from .samplers import OneSampler, PackageSampler, function_of
 
     patience = of.size("patience", calls.patience)
-    door = PackageDoor(function.function, of.whole("processes", calls.processes), patience)
+    sampler = PackageSampler(function.function, of.whole("processes", calls.processes), patience)
     typed = ["package", function.function, "--family", neighbouring.family, *_claimed(said, neighbouring.adjacency)]
     family = neighbouring.made()
     try:
-        report = effort.run(door, family, said.claim(), typed)
+        report = effort.run(sampler, family, said.claim(), typed)
     finally:
-        door.close()
+        sampler.close()
     if report.is_silent:  # noise that nobody sees does not come again
         return
-    shared = forked(OneDoor(function_of(function.function), patience), family.pairs[0])
+    shared = forked(OneSampler(function_of(function.function), patience), family.pairs[0])
     if shared is not None:
         say(terminal(), f"{shared.name}: {shared.words}")
     repeated = new_processes(function.function, family.pairs[0], patience=patience)
@@ -225,18 +227,20 @@ def _question(name: str) -> of.Command:
     def question(cells: Cells, said: Said, effort: Effort) -> None:
         from dpcurves.privacy import PrivacyLoss
 
-        from .faces import FaceDoor, TurnsDoor, asked
+        from .targets import PublicFunctionSampler, TurnsSampler, asked
 
         if cells.grid is None:
             raise Misuse("grid", of.NO_GRID)
         neighbours, grid = neighbours_of(cells.adjacency), of.grid_of("grid", cells.grid)
-        doors = {"turns": TurnsDoor, "face": FaceDoor}
+        samplers = {"turns": TurnsSampler, "face": PublicFunctionSampler}
         made, claim = asked(name), said.claim()
         loss = PrivacyLoss.zcdp(claim["rho"]) if "rho" in claim else PrivacyLoss.pure(claim["epsilon"])
-        door = of.chosen("door", cells.door, doors)(f"{cells.door} of {name}", made.question(grid), loss, neighbours)
+        sampler = of.chosen("sampler", cells.sampler, samplers)(
+            f"{cells.sampler} of {name}", made.question(grid), loss, neighbours
+        )
         family = made.family([float(edge) for edge in grid.edges], adjacency=neighbours)
-        typed = [name, "--grid", cells.grid, *_claimed(said, neighbours.value), "--door", cells.door]
-        effort.run(door, family, claim, typed)
+        typed = [name, "--grid", cells.grid, *_claimed(said, neighbours.value), "--sampler", cells.sampler]
+        effort.run(sampler, family, claim, typed)
 
     question.__name__ = name
     question.__doc__ = f"""Audit `dpcurves {name}` on tiny tables, from outside.
@@ -251,7 +255,7 @@ class Whole:
     """Options for an audit of everything."""
 
     quick: bool = of.flag("--quick", "In a minute of a processor: fewer samples, few pairs, and few faces.")
-    only: str | None = of.perhaps("A,B,...", "Only what has one of these words in its name, or such a door.")
+    only: str | None = of.perhaps("A,B,...", "Only what has one of these words in its name, or such a sampler.")
     effort: str = of.option("TIMES", "So many times the usual seconds and outcomes of each release.", "1")
     confidence: str = of.option("P", "The confidence of each bound; what is flagged was above its claim twice.", SURE)
     json: str | None = of.perhaps("FILE", "Write all reports as JSON to this file.")
@@ -259,13 +263,13 @@ class Whole:
 
 
 def itself(whole_of: Whole) -> None:
-    """Audit all mechanisms, questions, faces and ledgers of this version, each through its cheapest door first.
+    """Audit all mechanisms, questions, faces and ledgers of this version, each through its cheapest sampler first.
 
     What is flagged was above its claim twice, on two sets of fresh samples: by chance once in a million at 0.999.
 
     Example: dpcurves audit self --quick
     """
-    from .faces import beside_bounds
+    from .targets import beside_bounds
 
     sure, effort = of.chance("confidence", whole_of.confidence), of.size("effort", whole_of.effort)
     found, console, reports = _those_of(whole_of), terminal(), []
@@ -283,7 +287,7 @@ def itself(whole_of: Whole) -> None:
             )
             fill(place)
     if whole_of.json is not None:
-        told = [{"name": each.name, "door": each.kind, **report.to_dict()} for each, report in reports]
+        told = [{"name": each.name, "sampler": each.kind, **report.to_dict()} for each, report in reports]
         Path(whole_of.json).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     flagged = [each.name for each, report in reports if report.flagged]
     if whole_of.only is None:
@@ -346,7 +350,7 @@ def _in_words(finding: Finding) -> str:
 
 
 def _those_of(whole_of: Whole) -> list[Audited]:
-    from .faces import everything
+    from .targets import everything
 
     words = [""] if whole_of.only is None else whole_of.only.split(",")
     return [
@@ -357,7 +361,7 @@ def _those_of(whole_of: Whole) -> list[Audited]:
 
 
 SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "turns": 2_000, "face": 200, "ledger": 100})
-"""Samples of each data set of a release, by its door; a quick audit takes a part of them, and few pairs."""
+"""Samples of each data set of a release, by its sampler; a quick audit takes a part of them, and few pairs."""
 SECONDS = MappingProxyType({"noise": 3.0, "mechanism": 5.0, "turns": 7.0, "face": 15.0, "ledger": 10.0})
 """Seconds of the processor at most: what is seen does not hang on what else the machine does."""
 QUICK_SECONDS = MappingProxyType({"noise": 0.22, "mechanism": 0.33, "turns": 0.45, "face": 0.6, "ledger": 0.6})
@@ -383,7 +387,7 @@ def audited(each: Audited, confidence: float, effort: float, *, quick: bool) -> 
         each.loss.epsilon, float(each.loss.delta), None if each.loss.epsilon is not None else each.loss.rho
     )
     most = int(SAMPLES[each.kind] * effort * (1 if quick else 10))
-    search = Search(each.door, family, claim, confidence, most, again=True, clock=processor)
+    search = Search(each.sampler, family, claim, confidence, most, again=True, clock=processor)
     return search.run(limits[each.kind] * effort)
 
 

@@ -1,6 +1,6 @@
-"""Doors to what stands beside the core: streams, local reports, pairs of people, two servers, a verification server.
+"""Samplers to what stands beside the core: streams, local reports, pairs of people, two servers, a verification server.
 
-Noise is looked at through the cheapest door that has it, as in the core, and public faces with fewer samples. What
+Noise is looked at through the cheapest sampler that has it, as in the core, and public faces with fewer samples. What
 needs a package that is not installed is left out.
 """
 
@@ -32,8 +32,8 @@ from dpcurves.queries import CountQuery, PrefixQuery, Read
 from dpcurves_parties.serving.noise_key import NoiseKey
 
 from . import family as families
-from .door import Door, KilledDoor, OneDoor, Publish, as_csv
 from .family import Family
+from .samplers import KilledSampler, OneSampler, Publish, Sampler, as_csv
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 ONE, HALF_RHO = PrivacyLoss.pure(1), PrivacyLoss.zcdp(Fraction(1, 2))
@@ -49,21 +49,21 @@ class Audited:
 
     Attributes:
         name: Its name.
-        door: A door to it.
+        sampler: A sampler to it.
         family: Its neighbours.
         loss: Its loss.
-        kind: The door, in a word: noise, mechanism, turns, face or ledger.
+        kind: The sampler, in a word: noise, mechanism, turns, face or ledger.
     """
 
     name: str
-    door: Door
+    sampler: Sampler
     family: Family
     loss: PrivacyLoss
     kind: str
 
 
 def deployments() -> Iterator[Audited]:
-    """The releases, the cheapest doors first."""
+    """The releases, the cheapest samplers first."""
     yield from _streams()
     yield from _reports()
     yield from _pairs()
@@ -73,7 +73,7 @@ def deployments() -> Iterator[Audited]:
 
 
 @dataclass(frozen=True)
-class StreamDoor:
+class StreamSampler:
     """Steps of a stream, by its mechanism, with whatever it shows of each of them.
 
     Attributes:
@@ -136,11 +136,11 @@ def _streams() -> Iterator[Audited]:
     family = families.streams(STEPS, adjacency=ADD_REMOVE)
     for name, mechanism, query, losses in found:
         for loss in losses:
-            yield Audited(f"{name}: {loss}", StreamDoor(name, mechanism, query, loss), family, loss, "mechanism")
+            yield Audited(f"{name}: {loss}", StreamSampler(name, mechanism, query, loss), family, loss, "mechanism")
     name, reasons = "stream, each step and what is not counted", len(TUPLE_REASONS)
     for loss in (ONE, HALF_RHO):
-        door = StreamDoor(name, own.WithUncounted(own.Perturber()), ticks, loss, reasons)
-        yield Audited(f"{name}: {loss}", door, family, loss, "mechanism")
+        sampler = StreamSampler(name, own.WithUncounted(own.Perturber()), ticks, loss, reasons)
+        yield Audited(f"{name}: {loss}", sampler, family, loss, "mechanism")
 
 
 def _readings(data: Any, counts: Any, loss: PrivacyLoss, store: str) -> list[Any]:
@@ -152,7 +152,7 @@ def _readings(data: Any, counts: Any, loss: PrivacyLoss, store: str) -> list[Any
     return [[list(reading.values), np.asarray(reading.counts).ravel().tolist()] for reading in told]
 
 
-def _followed(counts: Any, loss: PrivacyLoss, times: int = 1) -> Door:
+def _followed(counts: Any, loss: PrivacyLoss, times: int = 1) -> Sampler:
     """A stream with a ledger of its own, followed so many times: together for the price of one."""
 
     def stream(data: Any) -> list[Any]:
@@ -161,20 +161,20 @@ def _followed(counts: Any, loss: PrivacyLoss, times: int = 1) -> Door:
         with tempfile.TemporaryDirectory() as folder:
             return [_readings(data, counts, loss, f"sqlite:///{folder}/stream.db") for _ in range(times)]
 
-    return OneDoor(stream, PATIENT)
+    return OneSampler(stream, PATIENT)
 
 
-def _killed_stream(counts: Any, loss: PrivacyLoss) -> Door:
+def _killed_stream(counts: Any, loss: PrivacyLoss) -> Sampler:
     """A stream that is killed when its readings are there, and followed again with what its ledger has."""
 
     def stream(data: Any, folder: Path, publish: Publish) -> None:
         publish(_readings(data, counts, loss, f"sqlite:///{folder}/stream.db"))
 
-    return KilledDoor(stream)
+    return KilledSampler(stream)
 
 
 @dataclass(frozen=True)
-class ReportDoor:
+class ReportSampler:
     """Messages of one person, of whom the aggregator knows the name: octets of the randomised response.
 
     Attributes:
@@ -196,7 +196,7 @@ class ReportDoor:
 
 
 @dataclass(frozen=True)
-class ResponseDoor:
+class ResponseSampler:
     """Reports of a randomiser.
 
     Attributes:
@@ -234,23 +234,23 @@ def _reports() -> Iterator[Audited]:
         family = families.pairs(pairs, adjacency=REPLACE_ONE, name=f"{answers} answers")
         for each in RANDOMISERS:
             way = each(answers, Fraction(1))
-            yield Audited(f"{way.NAME} of {answers} answers", ResponseDoor(way.NAME, way), family, ONE, "noise")
+            yield Audited(f"{way.NAME} of {answers} answers", ResponseSampler(way.NAME, way), family, ONE, "noise")
     for name, task, family in _surveys():
-        yield Audited(f"{name}: {task.loss}", ReportDoor(name, task), family, task.loss, "noise")
+        yield Audited(f"{name}: {task.loss}", ReportSampler(name, task), family, task.loss, "noise")
 
 
-def _handed_in(task: Any) -> Door:
+def _handed_in(task: Any) -> Sampler:
     """The public face of a person's device: the octets that are sent."""
 
     def report(data: Any) -> list[int]:
         value, person = data
         return list(task.randomize(value, person=person))
 
-    return OneDoor(report, PATIENT)
+    return OneSampler(report, PATIENT)
 
 
 @dataclass(frozen=True)
-class AnswersDoor:
+class AnswersSampler:
     """Randomised answers of all pairs, by the circuit that two parties garble, in the clear.
 
     Attributes:
@@ -279,7 +279,7 @@ class AnswersDoor:
 
 
 @dataclass(frozen=True)
-class GarbledDoor(AnswersDoor):
+class GarbledSampler(AnswersSampler):
     """Answers of all pairs by the protocol: both parties run their sides here, with wire labels and transfers."""
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
@@ -308,14 +308,14 @@ def _pairs() -> Iterator[Audited]:
     family = families.pairs(moved, adjacency=REPLACE_ONE, name=f"{people} people")
     for name, kernel in (("collisions", collision), ("distances", gini)):
         plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=ONE)
-        yield Audited(f"pairs, answers on {name}", AnswersDoor(name, kernel, plan, seed), family, ONE, "noise")
+        yield Audited(f"pairs, answers on {name}", AnswersSampler(name, kernel, plan, seed), family, ONE, "noise")
         if find_spec("rbcl"):
-            door = GarbledDoor(name, kernel, plan, seed)
-            yield Audited(f"pairs, garbled answers on {name}", door, family, ONE, "turns")
+            sampler = GarbledSampler(name, kernel, plan, seed)
+            yield Audited(f"pairs, garbled answers on {name}", sampler, family, ONE, "turns")
         yield Audited(f"pairs, noisy sum of {name}", _summed(kernel, people, seed), family, ONE, "mechanism")
 
 
-def _summed(kernel: Any, people: int, seed: bytes) -> Door:
+def _summed(kernel: Any, people: int, seed: bytes) -> Sampler:
     from dpcurves_parties import pairs
 
     plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=ONE, noise=pairs.Noise.ON_SUM)
@@ -325,11 +325,11 @@ def _summed(kernel: Any, people: int, seed: bytes) -> Door:
         found = pairs.simulate(kernel, table, plan, seed=seed)
         return [found.value, *found.interval(0.9)]
 
-    return OneDoor(noisy_sum, PATIENT)
+    return OneSampler(noisy_sum, PATIENT)
 
 
 @dataclass(frozen=True)
-class ServersDoor:
+class ServersSampler:
     """Two servers' answers from fresh shares of all records, each server with a new key of its noise.
 
     Attributes:
@@ -369,7 +369,7 @@ def _two_servers() -> Iterator[Audited]:
         ("two servers, all cells", CountQuery(axes, Read.PREFIXES)),
     ):
         for loss in (ONE, HALF_RHO):
-            yield Audited(f"{name}: {loss}", ServersDoor(name, query, loss), family, loss, "turns")
+            yield Audited(f"{name}: {loss}", ServersSampler(name, query, loss), family, loss, "turns")
 
 
 def federation(data: Any) -> Mapping[str, Any]:
@@ -399,7 +399,7 @@ SITES = 3
 def _sites() -> Iterator[Audited]:
     edges = np.linspace(0, 1, STEPS + 1)
     family = families.values(edges, adjacency=ADD_REMOVE)
-    yield Audited("federation of sites, histogram", OneDoor(federation, PATIENT), family, ONE, "face")
+    yield Audited("federation of sites, histogram", OneSampler(federation, PATIENT), family, ONE, "face")
 
 
 def _faces() -> Iterator[Audited]:
@@ -415,7 +415,7 @@ def _faces() -> Iterator[Audited]:
         yield Audited(f"{name}, handed in: {task.loss}", _handed_in(task), family, task.loss, "face")
     if all(map(find_spec, ("argon2", "pyarrow"))):
         values = families.values(np.linspace(0, 1, STEPS + 1), adjacency=REPLACE_ONE)
-        yield Audited("verification server, histogram", OneDoor(verification_server, PATIENT), values, ONE, "face")
+        yield Audited("verification server, histogram", OneSampler(verification_server, PATIENT), values, ONE, "face")
 
 
 def verification_server(data: Any) -> Mapping[str, Any]:

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Refused
 
 from .bound import Claim, Counted, guessed_rho, lower_rho, poisson
-from .door import Door
 from .family import Family, Pair
 from .feature import Floats, Reader, Sample, Score, scores
 from .report import Report, Shown, Tried
+from .samplers import Sampler
 
 MOST_CUTS = 200
 CAUTION = 2.5
@@ -212,7 +212,7 @@ class Search:
     """State of an audit.
 
     Attributes:
-        door: The release.
+        sampler: The release.
         family: Its neighbours.
         claim: The loss that it is said to have.
         confidence: Chance with which the bound is to hold.
@@ -223,7 +223,7 @@ class Search:
         clock: Seconds, of the wall or of the processor.
     """
 
-    door: Door
+    sampler: Sampler
     family: Family
     claim: Claim
     confidence: float
@@ -355,7 +355,7 @@ class Search:
         while len(found) < samples:
             piece = int(max(1, min(samples - len(found), 500_000, self.pace * PIECE)))
             begun = self.clock()
-            sample = self.reader.read(self.door.draw(data, piece))
+            sample = self.reader.read(self.sampler.draw(data, piece))
             taken = self.clock() - begun
             if taken > PROBED:  # long enough to show the pace
                 self.pace = (self.pace + piece / taken) / 2
@@ -366,12 +366,12 @@ class Search:
     def _probe(self) -> None:
         """Learn how many calls a second there are, from draws that are not used: the first one loads and compiles."""
         data = self.family.pairs[0].left
-        self.reader.read(self.door.draw(data, 1))
+        self.reader.read(self.sampler.draw(data, 1))
         self.calls += 1
         poisson(1)  # loads the laws that limits need, before anything is timed
         for calls in (1, 8, 64):
             begun = self.clock()
-            self.reader.read(self.door.draw(data, calls))
+            self.reader.read(self.sampler.draw(data, calls))
             self.calls += calls
             taken = self.clock() - begun
             self.pace = calls / max(taken, 1e-6)
@@ -387,7 +387,7 @@ class Search:
     def _report(self, error: float) -> Report:
         claim = self.claim
         return Report(
-            self.door.name, self.family.name, self.family.adjacency.value, claim.word, claim.amount, claim.delta,
+            self.sampler.name, self.family.name, self.family.adjacency.value, claim.word, claim.amount, claim.delta,
             self.confidence, calls=self.calls, tried=tuple(self.tried[place] for place in sorted(self.tried)),
             kinds=tuple(self.reader.words)[:50], visible=claim.visible(0, error),
         )  # fmt: skip
@@ -406,7 +406,7 @@ class Search:
     @property
     def _key(self) -> str:
         told = (
-            self.door.name, self.family.name, self.family.adjacency.value, str(self.claim), self.confidence,
+            self.sampler.name, self.family.name, self.family.adjacency.value, str(self.claim), self.confidence,
             self.most, [pair.name for pair in self.family.pairs],
         )  # fmt: skip
         return sha256(json.dumps(told).encode()).hexdigest()

@@ -27,6 +27,7 @@ from dpcurves.conversation import (
     Setting,
     needed,
 )
+from dpcurves.curves.automatic_range import LOOKED, looks_noted, note_on_looks
 from dpcurves.curves.by_category import axis_label, in_words, parted, rows_of
 from dpcurves.curves.outside import Side, as_times, note_on_order
 from dpcurves.curves.question import (
@@ -38,7 +39,6 @@ from dpcurves.curves.question import (
     statement_of,
 )
 from dpcurves.curves.result import Covered, Drawing, notes_on_dependence
-from dpcurves.curves.unbounded import LOOKED, looks_noted, note_on_looks
 from dpcurves.curves.weighted import Squares, asked_of_weights, note_of, rows_of_weights
 from dpcurves.data import Axis, Grid, Outside, Weights
 from dpcurves.data.axis import Category, DurationAxis
@@ -435,7 +435,7 @@ class UnboundedSurvivalQuestion:
     grid from zero to the end of that range.
 
     Formal guarantees: the loss that was granted, under either adjacency: looks and count add up to it, whatever the
-    looks find (see `strategies.found_range`).
+    looks find (see `strategies.range_search`).
 
     Attributes:
         time, event, by, came, censored, measured_in: Those of a `SurvivalQuestion`. The time may be a column of

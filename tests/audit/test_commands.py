@@ -18,9 +18,9 @@ import dpcurves as dp
 from dpcurves.cli.app import Commands, build
 from dpcurves_audit import faces
 from dpcurves_audit.deployments import Audited
-from dpcurves_audit.door import CommandDoor, OneDoor, PackageDoor
 from dpcurves_audit.feature import Failed, Reader
 from dpcurves_audit.report import Report
+from dpcurves_audit.samplers import CommandSampler, OneSampler, PackageSampler
 
 ROOT = Path(__file__).resolve().parents[2]
 families = dp.audit.families
@@ -72,9 +72,9 @@ def test_the_release_of_the_readme_is_flagged_by_its_command(tmp_path: Path, mon
 )
 def test_whatever_a_command_does_is_an_outcome(script: str, kind: str) -> None:
     patience = 0.5 if kind.startswith("hangs") else 60  # nobody is cut off because a machine is slow
-    door = CommandDoor(f"{sys.executable} -S -c {shlex.quote(script)} {{data}}", patience=patience)
+    sampler = CommandSampler(f"{sys.executable} -S -c {shlex.quote(script)} {{data}}", patience=patience)
     reader = Reader()
-    reader.read(door.draw([0.5], 1))
+    reader.read(sampler.draw([0.5], 1))
     assert list(reader.words) == [kind]
 
 
@@ -94,8 +94,8 @@ def test_whatever_a_callable_does_is_an_outcome() -> None:
 
     reader = Reader()
     for rows in range(1, 6):
-        door = OneDoor(release, patience=0.05 if rows == 4 else 60)  # with one row more than is given
-        reader.read(door.draw([0.0] * rows, 1))
+        sampler = OneSampler(release, patience=0.05 if rows == 4 else 60)  # with one row more than is given
+        reader.read(sampler.draw([0.0] * rows, 1))
     assert list(reader.words) == [
         "raises KeyError: 'row 2'", "{answer:#,prints:text}", "raises SystemExit: 4",
         "hangs: for more than 0.05 seconds", "{n:#,s:[2 of #],x:[[#],[2 of #]]}",
@@ -175,11 +175,11 @@ def test_an_audit_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def test_functions_are_called_in_processes_that_are_spawned() -> None:
-    door = PackageDoor("os:path.basename", processes=2)
+    sampler = PackageSampler("os:path.basename", processes=2)
     try:
-        assert door.draw("/a/b", 3) == ["b", "b", "b"]
+        assert sampler.draw("/a/b", 3) == ["b", "b", "b"]
     finally:
-        door.close()
+        sampler.close()
 
 
 def test_failures_of_one_kind_with_other_words_are_other_outcomes() -> None:
@@ -197,9 +197,9 @@ def test_an_audit_of_itself_names_what_it_saw_and_what_gave_no_answer(monkeypatc
         raise ValueError("whatever is asked")
 
     one = families.values([0, 1], adjacency=dp.ADD_REMOVE)
-    made = [Audited("no door", OneDoor(refused), one, dp.PrivacyLoss.pure(1), "noise")]
+    made = [Audited("no sampler", OneSampler(refused), one, dp.PrivacyLoss.pure(1), "noise")]
     monkeypatch.setattr(faces, "everything", lambda: iter(made))
-    found = run("audit", "self", "--quick", "--only", "no door")
+    found = run("audit", "self", "--quick", "--only", "no sampler")
     assert (found.exit_code, found.output.count("NO ANSWER")) == (6, 1), found.output
 
 
@@ -207,7 +207,7 @@ def test_an_audit_of_itself_goes_on_behind_the_last_whole_line(tmp_path: Path, m
     one, called = families.values([0, 1], adjacency=dp.ADD_REMOVE).first(1), []
 
     def made(name: str) -> Audited:
-        return Audited(name, OneDoor(lambda data: called.append(name)), one, dp.PrivacyLoss.pure(1), "noise")
+        return Audited(name, OneSampler(lambda data: called.append(name)), one, dp.PrivacyLoss.pure(1), "noise")
 
     monkeypatch.setattr(faces, "everything", lambda: iter([made("first"), made("second")]))
     file = tmp_path / "kept.jsonl"

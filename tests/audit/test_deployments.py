@@ -1,4 +1,4 @@
-"""Doors give answers, and what is said to lose half of what it loses is flagged through them."""
+"""Samplers give answers, and what is said to lose half of what it loses is flagged through them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from dpcurves.mechanisms.base import Answering
 from dpcurves.privacy import EACH_RECORD
 from dpcurves_audit.cli import QUICK_FACES, _is_quick
 from dpcurves_audit.deployments import Audited
-from dpcurves_audit.faces import everything
 from dpcurves_audit.feature import Reader
+from dpcurves_audit.targets import everything
 
 ALL = {each.name: each for each in everything()}
 NEW = "stream,", "followed", "report", "pairs", "two servers", "verification", "sites", "federation"
@@ -30,7 +30,7 @@ BESIDE: list[Any] = [
     *(each for each in ALL.values() if each.name.startswith(NEW) and not _is_quick(each)),
     *(pytest.param(each, marks=[pytest.mark.reproduction] * (number % 3 > 0)) for number, each in enumerate(OTHERS)),
 ]
-"""Doors of protocols, and one of three questions to one curator; `make bench` tries them all. What the
+"""Samplers of protocols, and one of three questions to one curator; `make bench` tries them all. What the
 quick audit looks at is left to it: `make test` runs it, and it fails where one gives no answer."""
 
 
@@ -45,8 +45,8 @@ def plans_of_turns() -> Iterator[Plan]:
     adjacency = dp.ADD_REMOVE.among(EACH_RECORD, None)
     found: list[Any] = list(ALL.values())
     for each in found:
-        if each.kind == "turns" and each.name.endswith("add-remove") and hasattr(each.door, "question"):
-            yield from dp.rehearse(each.door.question, each.loss, adjacency)
+        if each.kind == "turns" and each.name.endswith("add-remove") and hasattr(each.sampler, "question"):
+            yield from dp.rehearse(each.sampler.question, each.loss, adjacency)
 
 
 def kinds_below(base: type) -> set[type]:
@@ -55,15 +55,15 @@ def kinds_below(base: type) -> set[type]:
 
 
 def test_every_question_and_every_mechanism_is_in_the_audit_of_everything() -> None:
-    """Whoever adds one adds it to `dpcurves_audit.questions` or `dpcurves_audit.faces`, too."""
-    asked = {type(each.door.question) for each in ALL.values() if hasattr(each.door, "question")}
+    """Whoever adds one adds it to `dpcurves_audit.questions` or `dpcurves_audit.targets`, too."""
+    asked = {type(each.sampler.question) for each in ALL.values() if hasattr(each.sampler, "question")}
     assert {getattr(curves, name) for name in curves.__all__ if name.endswith("Question")} - asked == {curves.Question}
 
     for module in iter_modules(dpcurves.mechanisms.__path__):
         import_module(f"dpcurves.mechanisms.{module.name}")
     plans = list(plans_of_turns())
-    doors: list[Any] = [each.door for each in ALL.values() if hasattr(each.door, "mechanism")]
-    run = {type(door.mechanism).__name__ for door in doors} | {
+    samplers: list[Any] = [each.sampler for each in ALL.values() if hasattr(each.sampler, "mechanism")]
+    run = {type(sampler.mechanism).__name__ for sampler in samplers} | {
         type(AUTO.choose(plan.query, plan.loss, plan.adjacency)).__name__ for plan in plans
     }
     own = {kind for kind in kinds_below(Answering) if kind.__module__.startswith("dpcurves.")}
@@ -71,7 +71,7 @@ def test_every_question_and_every_mechanism_is_in_the_audit_of_everything() -> N
     assert whole - run == {"PrefixSums"}  # what some of them have in common
     assert {"Flat", "FoundNames", "LazyTree", "PrivTree", "SparseVector"} <= whole
 
-    counted = {type(door.query) for door in doors} | {type(plan.query) for plan in plans}
+    counted = {type(sampler.query) for sampler in samplers} | {type(plan.query) for plan in plans}
     public = {getattr(queries, name) for name in queries.__all__ if name.endswith("Query")}
     assert public - counted == {queries.Query, queries.WeighedQuery}
 
@@ -85,7 +85,7 @@ def test_every_question_and_every_mechanism_is_in_the_audit_of_everything() -> N
 def test_both_neighbours_of_the_first_pair_are_answered(each: Audited) -> None:
     reader, pair = Reader(), each.family.pairs[0]
     for data in (pair.left, pair.right):
-        assert len(reader.read(each.door.draw(data, 2))) == 2
+        assert len(reader.read(each.sampler.draw(data, 2))) == 2
     assert not any(words.startswith("raises") for words in reader.words), reader.words
 
 
@@ -103,7 +103,7 @@ def test_both_neighbours_of_the_first_pair_are_answered(each: Audited) -> None:
     ],
 )
 def test_half_of_what_is_lost_is_not_believed(name: str, claim: dict[str, str]) -> None:
-    """Not found with a chance below 1 in 100 each; the audit of this package looks through the same doors."""
+    """Not found with a chance below 1 in 100 each; the audit of this package looks through the same samplers."""
     each = ALL[name]
-    report = dp.audit(each.door, each.family.first(8), samples=24_000, seconds=60, beside=False, **claim)  # type: ignore[arg-type]
+    report = dp.audit(each.sampler, each.family.first(8), samples=24_000, seconds=60, beside=False, **claim)  # type: ignore[arg-type]
     assert report.flagged, str(report)

@@ -14,11 +14,11 @@ import pytest
 import dpcurves as dp
 from dpcurves_audit.auditing import beside, forked, new_processes
 from dpcurves_audit.deployments import deployments
-from dpcurves_audit.door import OneDoor
-from dpcurves_audit.faces import confirmed, killed, reopened, together
 from dpcurves_audit.family import Pair, values
 from dpcurves_audit.feature import Failed
 from dpcurves_audit.report import Finding
+from dpcurves_audit.samplers import OneSampler
+from dpcurves_audit.targets import confirmed, killed, reopened, together
 
 PAIR = Pair("a row joins", [], [1.0])
 ONE = dp.PrivacyLoss.pure(1)
@@ -30,10 +30,10 @@ def fresh(data: list[float]) -> int:
 
 def test_workers_that_are_forked_with_a_generator_repeat_its_noise() -> None:
     chance = np.random.default_rng()
-    found = forked(OneDoor(lambda data: len(data) + int(chance.integers(2**40))), PAIR)
+    found = forked(OneSampler(lambda data: len(data) + int(chance.integers(2**40))), PAIR)
     assert found is not None
     assert (found.name, found.flagged) == ("forked workers", False)
-    assert forked(OneDoor(fresh), PAIR) is None
+    assert forked(OneSampler(fresh), PAIR) is None
 
 
 def test_a_fixed_seed_shows_in_new_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,8 +60,8 @@ def test_neighbours_that_are_asked_one_after_the_other_share_no_noise() -> None:
         calls[0] += 1
         return len(data) + kept[0]
 
-    assert "shared noise" in [finding.name for finding in beside(OneDoor(sharing), PAIR) if finding.flagged]
-    assert beside(OneDoor(fresh), PAIR) == []
+    assert "shared noise" in [finding.name for finding in beside(OneSampler(sharing), PAIR) if finding.flagged]
+    assert beside(OneSampler(fresh), PAIR) == []
 
 
 def test_a_request_that_is_killed_is_answered_as_before_and_another_one_with_other_noise() -> None:
@@ -94,16 +94,16 @@ def test_what_is_flagged_beside_a_bound_was_found_twice() -> None:
 def test_a_stream_that_is_followed_again_or_killed_tells_the_same_numbers() -> None:
     """The numbers of a stream agree by chance once in a hundred times at epsilon 1: in all of ten, never."""
     found = {each.name: each for each in deployments() if each.kind == "ledger"}
-    for door in (each.door for each in found.values()):
-        for story in door.draw(np.array([0, 1, 0, 2]), 5):
+    for sampler in (each.sampler for each in found.values()):
+        for story in sampler.draw(np.array([0, 1, 0, 2]), 5):
             assert all(told == story[0] for told in story[1:]), story
     assert len(found) == 2
 
 
 def test_answers_of_one_session_are_paid_by_the_sum() -> None:
-    """The budget of the door is their sum, to the last part: a question more, and it would refuse."""
+    """The budget of the sampler is their sum, to the last part: a question more, and it would refuse."""
     count, cdf = dp.CountQuestion("value"), dp.CdfQuestion("value", dp.Grid(0, 1, cells=4))
-    door = together({count: ONE, cdf: ONE}, dp.ADD_REMOVE)
-    (answers,) = door.draw(np.array([0.5]), 1)
+    sampler = together({count: ONE, cdf: ONE}, dp.ADD_REMOVE)
+    (answers,) = sampler.draw(np.array([0.5]), 1)
     assert [answer["kind"] for answer in answers] == ["summary", "cdf"]
     assert [answer["privacy"]["epsilon"] for answer in answers] == [1, 1]

@@ -16,7 +16,6 @@ from dpcurves.noise.exponential import decay
 from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne
 from dpcurves_parties.crypto.circuits import evaluated
 from dpcurves_parties.pairs import OwnChoice, Permutations, WithoutRepetition
-from dpcurves_parties.pairs.finite_coins import Flip, Lattice, Response, Rounded, ThreeAnswers
 from dpcurves_parties.pairs.mechanisms import (
     COLLISION,
     GINI,
@@ -30,6 +29,7 @@ from dpcurves_parties.pairs.mechanisms import (
     planned_sum,
     response_of,
 )  # fmt: skip
+from dpcurves_parties.pairs.noise_circuits import Flip, Lattice, Response, Rounded, ThreeAnswers
 from dpcurves_parties.pairs.queries import Pairing, PairQuery
 
 SMALL = (

@@ -36,8 +36,8 @@ from dpcurves_parties.pairs import (
     shares_of,
     sum_of_pairs,
 )
-from dpcurves_parties.pairs.finite_coins import FiniteLaplace, response_for
 from dpcurves_parties.pairs.mechanisms import noisy_circuit, response_of
+from dpcurves_parties.pairs.noise_circuits import FiniteLaplace, response_for
 from dpcurves_parties.pairs.queries import PairQuery
 from dpcurves_parties.pairs.release import noise_of, of_answers, of_sum
 from dpcurves_parties.pairs.statistics import KENDALL, Noise, Unsigned, pair_statistic

@@ -16,7 +16,7 @@ import dpcurves as dp
 from dpcurves.arguments import Refused
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.data import Texts
-from dpcurves.mechanisms.found_names import LARGEST_RATE, BoundedNoise, RankedNoise
+from dpcurves.mechanisms.partition_selection import LARGEST_RATE, BoundedNoise, RankedNoise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne
 from dpcurves.session import rehearse

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dpcurves as dp
 from dpcurves.data import FAKES, Categories, Hashed, Unlisted
-from dpcurves.mechanisms.found_names import ALARM, least_units, noise_in_universe, noise_of_names
+from dpcurves.mechanisms.partition_selection import ALARM, least_units, noise_in_universe, noise_of_names
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.queries import NamesQuery, RankedNamesQuery
 from dpcurves.records import open_records

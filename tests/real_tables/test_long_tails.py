@@ -13,9 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves.curves.found_cells import COUNTED_TAILS, Seen, tail_points
+from dpcurves.curves.adaptive_histogram import COUNTED_TAILS, Seen, tail_points
+from dpcurves.curves.automatic_range import LOOKED
 from dpcurves.curves.summary import TailPoints, tail_grid
-from dpcurves.curves.unbounded import LOOKED
 from dpcurves.inference import TailCounts, public_generator
 from dpcurves.laws import IntervalSums
 

@@ -387,7 +387,7 @@ class Evidence:
 OPEN = "nobody: a public table, counted openly"
 """The trust model of what is not private at all."""
 ELSEWHERE = "another system: "
-"""The beginning of the trust model's words where another system released the counts: see `curves.counts_elsewhere`."""
+"""The beginning of the trust model's words where another system released the counts: see `curves.external_counts`."""
 MISSING_RULE = "missing, unreadable and undeclared values are counted in a private cell of their own and left out"
 
 

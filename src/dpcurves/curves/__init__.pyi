@@ -1,3 +1,11 @@
+from .adaptive_histogram import (
+    UnboundedHistogramQuestion,
+    UnboundedMeanQuestion,
+    UnboundedSummaryQuestion,
+    UnboundedSumQuestion,
+    UnboundedVarianceQuestion,
+)
+from .automatic_range import UnboundedCdfQuestion, UnboundedQuantilesQuestion
 from .bounds import Bounds, BoundsQuestion, PlaneBounds, PlaneBoundsQuestion
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion, HosmerLemeshow, HosmerLemeshowQuestion
@@ -16,14 +24,7 @@ from .comparison import (
 )
 from .consistency import Consistent, consistent
 from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendall_tau_b
-from .counts_elsewhere import from_counts
-from .found_cells import (
-    UnboundedHistogramQuestion,
-    UnboundedMeanQuestion,
-    UnboundedSummaryQuestion,
-    UnboundedSumQuestion,
-    UnboundedVarianceQuestion,
-)
+from .external_counts import from_counts
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
 from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
@@ -54,7 +55,6 @@ from .u_statistic import (
     sample_variance,
     u_statistic,
 )  # fmt: skip
-from .unbounded import UnboundedCdfQuestion, UnboundedQuantilesQuestion
 from .verification import Verification, VerifyQuestion
 from .weighted import WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, WeightedQuantilesQuestion
 from .weighted_summary import WeightedSummary, WeightedSummaryQuestion

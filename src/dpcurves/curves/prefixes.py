@@ -80,7 +80,7 @@ class PrefixShares:
         grid: Where the cells lie.
         earlier: Counts of the same cells in the turns before.
         looks: So many of these chose the cells: see `together`.
-        step: The number of whose multiples values seem to be; 0: of none. See `found_range.step_of`.
+        step: The number of whose multiples values seem to be; 0: of none. See `range_search.step_of`.
         by_turns: Whether the intervals of all turns say how cells are halved: see `together`.
     """
 

@@ -26,6 +26,7 @@ from ..display.numerals import answered_point
 from ..fields import of_field
 from ..inference.moments import Measured, difference
 from ..privacy import Adjacency, PrivacyLoss
+from .automatic_range import LOOKED, looks_noted, note_on_looks
 from .by_category import ByCategory, by_words, parted, rows_of
 from .class_curves import Confusion, CumulativeGain, DecisionCurve, PrecisionRecall, ScoreCalibration
 from .class_table import (
@@ -43,7 +44,6 @@ from .question import By, Key, axes_of, keys_of, labels, named, statement_of
 from .result import EACH, Drawing
 from .roc import ROC
 from .score_groups import groups_of
-from .unbounded import LOOKED, looks_noted, note_on_looks
 
 STORED = "joint_price.json"
 """Written by ``benchmarks/scores_or_own_questions.py --write``."""

@@ -232,7 +232,7 @@ UNKNOWN, OTHER, GROUPS = "not found yet", "other", "groups"
 class Unlisted(Categories):
     """A column of groups that nobody listed: those of many units are found by noisy counts, the rest is ``other``.
 
-    It needs a delta beside the loss, or a public universe of names: see `mechanisms.found_names`.
+    It needs a delta beside the loss, or a public universe of names: see `mechanisms.partition_selection`.
 
     Attributes:
         values: Stand for the groups before they are found.

@@ -39,7 +39,7 @@ from ..data import FAKES, Categories, FoundCategories, Unlisted
 from ..histograms import Extent, RefinedGridEstimator
 from ..laws.law import printed
 from ..queries import CountQuery, CoverageQuery, NamesQuery, Query, RankedNamesQuery, Read
-from . import found_range, prefixes, ranks
+from . import prefixes, range_search, ranks
 
 
 def compared(workload: FirstInterval, setting: Setting) -> Strategy[IntervalFound]:
@@ -294,11 +294,11 @@ def _single(workload: Single, setting: Setting) -> Strategy[Release]:
 AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     Cells: _cells, Prefixes: prefixes.one_table, Below: prefixes.below, Brackets: prefixes.brackets, Ranks: ranks.fixed,
     Groups: ranks.all_cells, Table: cell_by_cell, FirstInterval: compared, Single: _single,
-    Anywhere: found_range.refused, Range: found_range.refused,
+    Anywhere: range_search.refused, Range: range_search.refused,
 })  # fmt: skip
 ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     **AT_ONCE, Prefixes: prefixes.refined, Ranks: ranks.found, Groups: ranks.cut_and_measured, Table: grown,
-    Anywhere: found_range.found, Range: found_range.looked_for,
+    Anywhere: range_search.found, Range: range_search.looked_for,
 })  # fmt: skip
 FORMERLY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     **ADAPTIVELY, Prefixes: prefixes.formerly, Ranks: ranks.formerly,

@@ -21,7 +21,7 @@ from dpcurves.noise.exponential import LEAST_EPSILON, MOST_EPSILON
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 
 from ..crypto.circuits import Bits, Circuit, Record, evaluated, sign, to_bristol, traced
-from .finite_coins import FiniteLaplace, Response, response_for
+from .noise_circuits import FiniteLaplace, Response, response_for
 from .queries import KernelForm, Overlaps, PairAnswers, PairQuery, PairSum
 
 # Functions of two people's values, as circuits: what the mean over pairs is taken of.
@@ -173,7 +173,7 @@ def noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
 
     >>> from fractions import Fraction
     >>> from dpcurves_parties.pairs.mechanisms import COLLISION
-    >>> from dpcurves_parties.pairs.finite_coins import Flip
+    >>> from dpcurves_parties.pairs.noise_circuits import Flip
     >>> noisy_circuit(COLLISION, Flip(Fraction(1))).ands
     29
     """

@@ -18,8 +18,8 @@ from dpcurves.noise.randomness import Randomness
 
 from ..crypto.circuits import Bits, Circuit, traced
 from ..crypto.two_party import Ending, Job, Owner
-from .finite_coins import FiniteLaplace, Response, around
 from .mechanisms import Kernel, coin_inputs, noisy_circuit, response_of, sizes_of_coins
+from .noise_circuits import FiniteLaplace, Response, around
 from .queries import PairAnswers, Pairing, PairQuery, commitment
 
 

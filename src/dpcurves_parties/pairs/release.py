@@ -17,8 +17,8 @@ from dpcurves.trust.base import require
 from dpcurves_parties.pairs.queries import Overlaps, PairQuery, commitment
 
 from ..crypto.circuits import evaluated
-from .finite_coins import FiniteLaplace, Response
 from .mechanisms import Kernel, coin_inputs, noise_of_sum, noisy_circuit, response_of
+from .noise_circuits import FiniteLaplace, Response
 from .queries import PairAnswers, PairLaw, PairSum
 
 

@@ -20,7 +20,7 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import Adjacency, AnyRows, Neighbours, PrivacyLoss
 from dpcurves.queries import CountQuery, SizedUnitsQuery, UnitSizesQuery
 from dpcurves.session import bound_and_converse
-from dpcurves.strategies.row_bounds import LOOK
+from dpcurves.strategies.contribution_bounds import LOOK
 from dpcurves.trust import Central
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE

@@ -14,7 +14,7 @@ from ..arrays import BoolArray, IntArray
 from ..conversation import ALL, Anywhere, Counted, Needs, PrivacyStatement, Release, Setting, needed
 from ..display import numeral
 from ..display.numerals import dated, is_dated
-from ..strategies.found_range import FEWEST_TURNS, FIRST, MOST_TURNS, STANDS_OUT, Looks, are_multiples, step_of
+from ..strategies.range_search import FEWEST_TURNS, FIRST, MOST_TURNS, STANDS_OUT, Looks, are_multiples, step_of
 from .by_category import axis_label, in_words
 from .cdf import CDF
 from .outside import as_usual
@@ -42,7 +42,7 @@ class UnboundedCdfQuestion:
     Where a range is known in public, a `CdfQuestion` on a grid of it is more exact, above all for few records.
 
     Formal guarantees: the loss that was granted, pure or zero-concentrated, under either adjacency: see
-    `strategies.found_range`. The type of the column comes from its schema; no value decides anything but through noisy
+    `strategies.range_search`. The type of the column comes from its schema; no value decides anything but through noisy
     counts.
 
     Attributes:

@@ -14,7 +14,7 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import PartitionQuery
 from dpcurves.session import converse
-from dpcurves.strategies import found_range
+from dpcurves.strategies import range_search
 
 EVENTS: tuple[Adjacency, ...] = (AddRemove(Unit("patient", 3)), ReplaceOne(Unit("patient", 3), 3))
 
@@ -36,9 +36,9 @@ def conversed(
 
     setting = Setting(loss, adjacency)
     if looks_alone:
-        found = converse(found_range.looked_for(Range("x", 4), setting), reply)
+        found = converse(range_search.looked_for(Range("x", 4), setting), reply)
     else:
-        found = converse(found_range.found(Anywhere("x"), setting), reply)
+        found = converse(range_search.found(Anywhere("x"), setting), reply)
     return found, plans, sum(shares, start=Fraction(0))
 
 
@@ -47,9 +47,9 @@ def conversed(
 def test_all_turns_together_lose_what_was_granted(
     adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(found_range, "DECADES", (1.0, 4.0))
+    monkeypatch.setattr(range_search, "DECADES", (1.0, 4.0))
     for name, few in (("CELLS", (2, 3)), ("LOOKED_AT", (2, 3)), ("FEW_MULTIPLES", 3)):
-        monkeypatch.setattr(found_range, name, few)
+        monkeypatch.setattr(range_search, name, few)
     granted = loss.epsilon if loss.epsilon is not None else loss.rho
     tight, turns = [], set()
     for way in range(4 if adjacency in EVENTS else 5):
@@ -72,13 +72,13 @@ def test_all_turns_together_lose_what_was_granted(
 def test_looks_alone_lose_what_was_granted_however_they_cut(
     adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(found_range, "DECADES", (1.0, 4.0))
-    monkeypatch.setattr(found_range, "LOOKED_AT", (2, 3))
+    monkeypatch.setattr(range_search, "DECADES", (1.0, 4.0))
+    monkeypatch.setattr(range_search, "LOOKED_AT", (2, 3))
     granted = loss.epsilon if loss.epsilon is not None else loss.rho
     for way in range(4):
         found, plans, spent = conversed(loss, adjacency, way, looks_alone=True)
         assert spent == 1
-        assert len({plan.query for plan in plans}) == len(plans) == found_range.LOOKS_ALONE
+        assert len({plan.query for plan in plans}) == len(plans) == range_search.LOOKS_ALONE
         laws = [turn.measured for turn in found.read]
         sets = data_sets(laws[-1].cells + 1, 3)
         assert worst_loss(list(laws), sets, neighbours(sets, adjacency)) <= granted
@@ -91,6 +91,6 @@ def test_over_all_doubles_shares_add_up_to_one_whatever_is_answered(way: int, lo
     for adjacency in ADJACENCIES[::2]:
         found, plans, spent = conversed(loss, adjacency, way)
         assert spent == 1
-        assert 2 <= len(plans) <= found_range.MOST_TURNS
-        assert found.cells_counted.ends == (-found_range.LARGEST, found_range.LARGEST)
+        assert 2 <= len(plans) <= range_search.MOST_TURNS
+        assert found.cells_counted.ends == (-range_search.LARGEST, range_search.LARGEST)
         assert len({plan.query for plan in plans}) == len(plans)

@@ -10,13 +10,13 @@ from math import ceil, comb, exp, prod
 
 import numpy as np
 import pytest
-from test_found_names_loss import power
+from test_partition_selection_loss import power
 
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.data import Hashed, Texts, Unlisted
 from dpcurves.data.universe import FAKES
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.found_names import RankedNoise, ToldOfNobody, noise_in_universe, number_of
+from dpcurves.mechanisms.partition_selection import RankedNoise, ToldOfNobody, noise_in_universe, number_of
 from dpcurves.noise.exponential import thresholds
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit

@@ -1,8 +1,8 @@
-"""Doors to the core: its noise, mechanisms, turns of questions and public faces; `deployments` has what stands beside.
+"""Targets in the core: its noise, mechanisms, rounds of questions and public functions; `deployments` has the others.
 
-A public face costs some 100 ms of processor time a call, the turns of a question some milliseconds, a mechanism less,
-and drawn noise a fraction of a microsecond a count. `everything` looks through the cheapest door that has the noise in
-question, and through faces with fewer samples.
+A call of a public function costs some 100 ms of processor time, the rounds of a question some milliseconds, a mechanism
+less, and drawn noise a fraction of a microsecond a count. `everything` audits each target with the cheapest sampler
+that contains its noise, and public functions with fewer samples.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from dpcurves.curves.result import CurveWarning
 from dpcurves.data import Axis, Grid, Unlisted, Weights, doubling_grid
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.mechanisms import Flat
-from dpcurves.mechanisms.found_names import FoundNames, RankedNames
 from dpcurves.mechanisms.linear import Partition, draws, exact_sums
+from dpcurves.mechanisms.partition_selection import FoundNames, RankedNames
 from dpcurves.noise.randomness import FleetingMemory, Randomness
 from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
 from dpcurves.queries import CountQuery, Read, ThresholdComparison
@@ -46,11 +46,11 @@ from . import family as families
 from .auditing import CALLS, FEW_CALLS, forked, lattice, new_processes, repeats, timed
 from .auditing import beside as fresh_calls
 from .deployments import ADD_REMOVE, HALF_RHO, ONE, PATIENT, REPLACE_ONE, SITES, Audited, deployments
-from .door import Door, KilledDoor, OneDoor, Publish
 from .family import Family, Pair
 from .feature import Reader
 from .questions import CAP, COLUMN, LABEL, OTHERS, PLANE, QUESTIONS, SCORE, UNIT, UNLISTED, WEIGHED, Asked, named
 from .report import Finding
+from .samplers import KilledSampler, OneSampler, Publish, Sampler
 
 
 def table_of(data: Any) -> Mapping[str, Any]:
@@ -117,12 +117,12 @@ class CountedOnce:
 
 @lru_cache(maxsize=400)
 def counted_once(data: bytes, unit: Unit) -> CountedOnce:
-    """A pickled table, which all doors have in common: to open one takes as long as a thousand draws of noise."""
+    """A pickled table, which all samplers have in common: to open one takes as long as a thousand draws of noise."""
     return CountedOnce(pickle.loads(data), unit)
 
 
 @dataclass(frozen=True)
-class NoiseDoor:
+class NoiseSampler:
     """Noise of a plan of sums, drawn for many releases at once and added to the exact sums.
 
     Attributes:
@@ -173,7 +173,7 @@ class NoiseDoor:
 
 
 @dataclass(frozen=True)
-class MechanismDoor(NoiseDoor):
+class MechanismSampler(NoiseSampler):
     """Runs of a mechanism on the exact table of a query."""
 
     def draw(self, data: Any, number: int) -> Any:
@@ -183,7 +183,7 @@ class MechanismDoor(NoiseDoor):
 
 
 @dataclass(frozen=True)
-class SitesDoor(NoiseDoor):
+class SitesSampler(NoiseSampler):
     """Noisy sums of sites: exact sums, and the shares of noise of those that may be the only honest ones.
 
     Attributes:
@@ -202,7 +202,7 @@ class SitesDoor(NoiseDoor):
 
 
 @dataclass(frozen=True)
-class LazyDoor(NoiseDoor):
+class LazySampler(NoiseSampler):
     """Counts of prefixes that are asked for one after the other under one payment, all of them one outcome."""
 
     def draw(self, data: Any, number: int) -> Any:
@@ -225,7 +225,7 @@ class AllIsTold(Exception):
 
 
 @dataclass(frozen=True)
-class TurnsDoor:
+class TurnsSampler:
     """All turns of a question, as a session has them, but without a ledger: all that is released, and no curve.
 
     No curve is read once all of the loss is paid, unless more is free then: counts of prefixes of one payment.
@@ -285,7 +285,7 @@ class TurnsDoor:
 
 
 @dataclass(frozen=True)
-class FaceDoor:
+class PublicFunctionSampler:
     """The public face: a session with a ledger in memory, a question, and the JSON of its curve.
 
     Attributes:
@@ -307,8 +307,8 @@ class FaceDoor:
     times: int = 1
 
     @cached_property
-    def _one(self) -> Door:
-        return OneDoor(self._asked, PATIENT)
+    def _one(self) -> Sampler:
+        return OneSampler(self._asked, PATIENT)
 
     def _asked(self, data: Any) -> Any:
         units = {"unit": self.unit, "rows_per_unit": self.rows} if self.unit else {}
@@ -323,7 +323,7 @@ class FaceDoor:
         return self._one.draw(data, number)
 
 
-def together(questions: Mapping[Any, PrivacyLoss], neighbours: Neighbours) -> Door:
+def together(questions: Mapping[Any, PrivacyLoss], neighbours: Neighbours) -> Sampler:
     """One session that is asked several questions: its answers together cost the sum that is charged."""
     losses = list(questions.values())
     whole = sum(losses[1:], start=losses[0])
@@ -335,10 +335,10 @@ def together(questions: Mapping[Any, PrivacyLoss], neighbours: Neighbours) -> Do
         ):
             return [json.loads(asked.ask(question, loss).to_json()) for question, loss in questions.items()]
 
-    return OneDoor(session, PATIENT)
+    return OneSampler(session, PATIENT)
 
 
-def killed(question: Any, loss: PrivacyLoss, neighbours: Neighbours, lives: int = 3) -> KilledDoor:
+def killed(question: Any, loss: PrivacyLoss, neighbours: Neighbours, lives: int = 3) -> KilledSampler:
     """A session with a ledger on disk that is killed when its answer is there, and asked again under its request."""
 
     def session(data: Any, folder: Path, publish: Publish) -> None:
@@ -348,7 +348,7 @@ def killed(question: Any, loss: PrivacyLoss, neighbours: Neighbours, lives: int 
         ):
             publish(json.loads(asked.ask(question, loss, "one").to_json()))
 
-    return KilledDoor(session, lives)
+    return KilledSampler(session, lives)
 
 
 def asked(name: str) -> Asked:
@@ -368,7 +368,7 @@ WITH_DELTA = PrivacyLoss.pure(1, Fraction(1, 100))
 
 
 def everything() -> Iterator[Audited]:
-    """Mechanisms, questions, faces and ledgers of this version, the cheapest doors of each part first."""
+    """Mechanisms, questions, faces and ledgers of this version, the cheapest samplers of each part first."""
     yield from _mechanisms()
     yield from _questions()
     yield from _faces()
@@ -428,27 +428,27 @@ def _mechanisms() -> Iterator[Audited]:
             told = f"{loss}, {neighbours.value}"
             for name, query, mechanism, family in _sums():
                 if loss is HALF_RHO or name != "square root":
-                    door: Door = NoiseDoor(f"noise of {name}", query, mechanism, loss, neighbours)
-                    yield Audited(f"{name}: {told}", door, family(EDGES, adjacency=neighbours), loss, "noise")
+                    sampler: Sampler = NoiseSampler(f"noise of {name}", query, mechanism, loss, neighbours)
+                    yield Audited(f"{name}: {told}", sampler, family(EDGES, adjacency=neighbours), loss, "noise")
             for name, query, mechanism, family in _choices():
-                door = MechanismDoor(name, query, mechanism, loss, neighbours)
-                yield Audited(f"{name}: {told}", door, family(EDGES, adjacency=neighbours), loss, "mechanism")
-            lazy = LazyDoor("tree on demand", asking.PrefixQuery(axis, (3, 1, 2)), own.LazyTree(), loss, neighbours)
+                sampler = MechanismSampler(name, query, mechanism, loss, neighbours)
+                yield Audited(f"{name}: {told}", sampler, family(EDGES, adjacency=neighbours), loss, "mechanism")
+            lazy = LazySampler("tree on demand", asking.PrefixQuery(axis, (3, 1, 2)), own.LazyTree(), loss, neighbours)
             values = families.values(EDGES, adjacency=neighbours)
             yield Audited(f"tree on demand: {told}", lazy, values, loss, "mechanism")
-        sizes = NoiseDoor(
+        sizes = NoiseSampler(
             "units by their records", asking.UnitSizesQuery.of(UNIT), own.Flat(), ONE, neighbours, dp.Unit(UNIT, 1)
         )
         units = families.units(EDGES, 2, adjacency=neighbours)
         yield Audited(f"units by their records: {neighbours.value}", sizes, units, ONE, "noise")
         valued = asking.SizedUnitsQuery.of(UNIT, axis[0])
-        beside = NoiseDoor("units by records and a value", valued, own.Flat(), ONE, neighbours, dp.Unit(UNIT, 1))
+        beside = NoiseSampler("units by records and a value", valued, own.Flat(), ONE, neighbours, dp.Unit(UNIT, 1))
         yield Audited(f"units by their records and a value: {neighbours.value}", beside, units, ONE, "noise")
-        found = MechanismDoor("found names", asking.NamesQuery.of("name"), FoundNames(), WITH_DELTA, neighbours)
+        found = MechanismSampler("found names", asking.NamesQuery.of("name"), FoundNames(), WITH_DELTA, neighbours)
         listed = named(EDGES, adjacency=neighbours)
         yield Audited(f"found names: {neighbours.value}", found, listed, WITH_DELTA, "mechanism")
         letters = asking.RankedNamesQuery((Unlisted("name", universe=dp.Texts("a-z", 5)),))
-        ranked = MechanismDoor("names of a universe", letters, RankedNames(), ONE, neighbours)
+        ranked = MechanismSampler("names of a universe", letters, RankedNames(), ONE, neighbours)
         yield Audited(f"names of a universe: {neighbours.value}", ranked, listed, ONE, "mechanism")
 
 
@@ -459,9 +459,9 @@ def _sites() -> Iterator[Audited]:
     query, made = CountQuery((axis,), Read.CELLS), SimpleNamespace(plan=model.turn)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, PrivacyLoss.zcdp("0.1")):  # two shares of less noise are no discrete Gaussian
-            door = SitesDoor("sites, cells", query, made, loss, neighbours, model=model)
+            sampler = SitesSampler("sites, cells", query, made, loss, neighbours, model=model)
             family = families.values(EDGES, adjacency=neighbours)
-            yield Audited(f"sites, cells: {loss}, {neighbours.value}", door, family, loss, "noise")
+            yield Audited(f"sites, cells: {loss}, {neighbours.value}", sampler, family, loss, "noise")
 
 
 def _compared() -> tuple[Any, ...]:
@@ -477,13 +477,13 @@ def _questions() -> Iterator[Audited]:
             told = f"{loss}, {neighbours.value}"
             asked = QUESTIONS if (loss is ONE) is (neighbours is REPLACE_ONE) else {**QUESTIONS, **OTHERS}
             for name, each in asked.items():
-                door = TurnsDoor(f"turns of {name}", each.question(grid), loss, neighbours)
-                yield Audited(f"{name}: {told}", door, each.family(EDGES, adjacency=neighbours), loss, "turns")
-            door = TurnsDoor("turns of verification", _claim(), loss, neighbours, apart=True)
-            yield Audited(f"verification: {told}", door, _lines(neighbours), loss, "turns")
-        door = TurnsDoor("turns of found groups", UNLISTED, WITH_DELTA, neighbours)
+                sampler = TurnsSampler(f"turns of {name}", each.question(grid), loss, neighbours)
+                yield Audited(f"{name}: {told}", sampler, each.family(EDGES, adjacency=neighbours), loss, "turns")
+            sampler = TurnsSampler("turns of verification", _claim(), loss, neighbours, apart=True)
+            yield Audited(f"verification: {told}", sampler, _lines(neighbours), loss, "turns")
+        sampler = TurnsSampler("turns of found groups", UNLISTED, WITH_DELTA, neighbours)
         listed = named(EDGES, adjacency=neighbours)
-        yield Audited(f"found groups: {WITH_DELTA}, {neighbours.value}", door, listed, WITH_DELTA, "turns")
+        yield Audited(f"found groups: {WITH_DELTA}, {neighbours.value}", sampler, listed, WITH_DELTA, "turns")
 
 
 def _claim() -> Any:
@@ -510,28 +510,32 @@ def _faces() -> Iterator[Audited]:
     grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for name, each in {**QUESTIONS, **(OTHERS if neighbours is REPLACE_ONE else {})}.items():
-            door: Door = FaceDoor(f"face of {name}", each.question(grid), ONE, neighbours)
-            yield Audited(f"{name}: {neighbours.value}", door, each.family(EDGES, adjacency=neighbours), ONE, "face")
-        door = FaceDoor("face of found groups", UNLISTED, WITH_DELTA, neighbours)
+            sampler: Sampler = PublicFunctionSampler(f"face of {name}", each.question(grid), ONE, neighbours)
+            yield Audited(f"{name}: {neighbours.value}", sampler, each.family(EDGES, adjacency=neighbours), ONE, "face")
+        sampler = PublicFunctionSampler("face of found groups", UNLISTED, WITH_DELTA, neighbours)
         listed = named(EDGES, adjacency=neighbours)
-        yield Audited(f"found groups: {neighbours.value}", door, listed, WITH_DELTA, "face")
-        door = FaceDoor(
+        yield Audited(f"found groups: {neighbours.value}", sampler, listed, WITH_DELTA, "face")
+        sampler = PublicFunctionSampler(
             "face of a bound that is found", QUESTIONS["histogram"].question(grid), ONE, neighbours, UNIT, None
         )
         yield Audited(
-            f"histogram of units without a bound: {neighbours.value}", door,
+            f"histogram of units without a bound: {neighbours.value}", sampler,
             families.units(EDGES, 2, adjacency=neighbours), ONE, "face",
         )  # fmt: skip
-        door = FaceDoor("face of verification", _claim(), ONE, neighbours)
-        yield Audited(f"verification: {neighbours.value}", door, _lines(neighbours), ONE, "face")
+        sampler = PublicFunctionSampler("face of verification", _claim(), ONE, neighbours)
+        yield Audited(f"verification: {neighbours.value}", sampler, _lines(neighbours), ONE, "face")
     cdf, count = QUESTIONS["cdf"].question(grid), QUESTIONS["count"].question(grid)
     values = families.values(EDGES, adjacency=ADD_REMOVE)
     units = families.units(EDGES, 2, adjacency=ADD_REMOVE)
-    door = FaceDoor("face of histogram by unit", dp.HistogramQuestion(COLUMN, grid), ONE, ADD_REMOVE, UNIT, 2)
-    yield Audited("histogram of units", door, units, ONE, "face")
+    sampler = PublicFunctionSampler(
+        "face of histogram by unit", dp.HistogramQuestion(COLUMN, grid), ONE, ADD_REMOVE, UNIT, 2
+    )
+    yield Audited("histogram of units", sampler, units, ONE, "face")
     half = PrivacyLoss.pure(Fraction(1, 2))
     yield Audited("two questions of a session", together({cdf: half, count: half}, ADD_REMOVE), values, ONE, "ledger")
-    yield Audited("a request asked twice", FaceDoor("twice", count, ONE, ADD_REMOVE, times=2), values, ONE, "ledger")
+    yield Audited(
+        "a request asked twice", PublicFunctionSampler("twice", count, ONE, ADD_REMOVE, times=2), values, ONE, "ledger"
+    )
     yield Audited("a request killed and resumed", killed(count, ONE, ADD_REMOVE), values, ONE, "ledger")
 
 
@@ -540,8 +544,8 @@ def one_count(data: Any) -> Any:
     return _count_face().draw(data, 1)[0]
 
 
-def _count_face() -> Door:
-    return FaceDoor("face of a count", dp.CountQuestion(COLUMN), ONE, ADD_REMOVE)
+def _count_face() -> Sampler:
+    return PublicFunctionSampler("face of a count", dp.CountQuestion(COLUMN), ONE, ADD_REMOVE)
 
 
 def beside_bounds(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]:
@@ -549,16 +553,16 @@ def beside_bounds(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]
     calls = FEW_CALLS if quick else CALLS
     pair = families.values(EDGES, adjacency=ADD_REMOVE).pairs[0]
     query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), Read.CELLS)
-    doors: dict[str, tuple[Door, Pair]] = {
+    samplers: dict[str, tuple[Sampler, Pair]] = {
         "face of a count": (_count_face(), pair),
-        "noise of a histogram": (NoiseDoor("noise", query, Flat(), ONE, ADD_REMOVE), pair),
+        "noise of a histogram": (NoiseSampler("noise", query, Flat(), ONE, ADD_REMOVE), pair),
     }
-    doors |= {each.name: (each.door, each.family.pairs[0]) for each in deployments() if each.name in FRESH}
-    for name, (door, its) in doors.items():
-        shared = forked(door, its, calls)
-        found = [*confirmed(partial(fresh_calls, door, its, calls)), *timed(door, its, calls)]
+    samplers |= {each.name: (each.sampler, each.family.pairs[0]) for each in deployments() if each.name in FRESH}
+    for name, (sampler, its) in samplers.items():
+        shared = forked(sampler, its, calls)
+        found = [*confirmed(partial(fresh_calls, sampler, its, calls)), *timed(sampler, its, calls)]
         found += [] if shared is None else [shared]
-        yield name, found if name == "face of a count" else [*found, *lattice(door, its, 100)]
+        yield name, found if name == "face of a count" else [*found, *lattice(sampler, its, 100)]
     repeated = partial(new_processes, f"{__name__}:{one_count.__name__}", pair, calls)
     yield "a count in new processes", confirmed(lambda: [each for each in [repeated()] if each is not None])
     yield "a ledger that is opened again", confirmed(partial(reopened, pair))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.curves.found_cells import Seen, best_bounds
+from dpcurves.curves.adaptive_histogram import Seen, best_bounds
 
 DEVIATES = np.array([NormalDist().inv_cdf(part / 400_000) for part in range(1, 400_000, 2)])
 LAWS = {

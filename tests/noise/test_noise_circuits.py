@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpcurves.noise.exponential import decay
-from dpcurves_parties.pairs.finite_coins import (
+from dpcurves_parties.pairs.noise_circuits import (
     FiniteLaplace,
     Flip,
     Lattice,
@@ -20,8 +20,8 @@ from dpcurves_parties.pairs.finite_coins import (
     ThreeAnswers,
     response_for,
 )
-from dpcurves_parties.pairs.finite_coins.response import around, below, plus, times, total
-from dpcurves_parties.pairs.finite_coins.rounded import FINEST
+from dpcurves_parties.pairs.noise_circuits.response import around, below, plus, times, total
+from dpcurves_parties.pairs.noise_circuits.rounded import FINEST
 
 EPSILONS = [
     Fraction(text)

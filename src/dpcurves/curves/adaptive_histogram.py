@@ -1,7 +1,7 @@
 """Histograms and summaries of a column of which no range is known: cells, or bounds, are chosen by three looks.
 
 Formal guarantees of all questions here: the loss that was granted. A fifth of it looks for the range (see
-`strategies.found_range`), the rest counts, or adds up, on cells that are a function of the noisy answers and of public
+`strategies.range_search`), the rest counts, or adds up, on cells that are a function of the noisy answers and of public
 facts; given these it loses what is left, whatever they are, so both add up (basic composition; in rho as in epsilon).
 Sums and means also count cells of the tails, whose edges are such a function: each record lies in one of these.
 """
@@ -25,8 +25,9 @@ from ..data import Grid, Outside
 from ..data.axis import TypedAxis
 from ..display import numeral
 from ..laws.law import Family
-from ..strategies.found_range import CLOSE, DECADES, LARGEST, TENTHS, Looks
-from ..strategies.row_bounds import expected_error
+from ..strategies.contribution_bounds import expected_error
+from ..strategies.range_search import CLOSE, DECADES, LARGEST, TENTHS, Looks
+from .automatic_range import LOOKED, NOTHING, note_on_looks
 from .by_category import axis_label, in_rows, in_words, rows_of
 from .histogram import Histogram, HistogramQuestion
 from .outside import as_usual
@@ -41,7 +42,6 @@ from .summary import (
     VarianceQuestion,
     tail_grid,
 )
-from .unbounded import LOOKED, NOTHING, note_on_looks
 
 SEEN_CELLS = 64
 """About how many cells the looks are asked to propose; they are not counted here."""

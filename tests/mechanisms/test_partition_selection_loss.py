@@ -11,7 +11,7 @@ import pytest
 
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.found_names import BoundedNoise, noise_of_names, number_of
+from dpcurves.mechanisms.partition_selection import BoundedNoise, noise_of_names, number_of
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import NamesQuery

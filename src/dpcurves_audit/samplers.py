@@ -1,4 +1,4 @@
-"""Doors to a release: a callable, one that answers many times at once, a function in other processes, a command."""
+"""Samplers to a release: a callable, one that answers many times at once, a function in other processes, a command."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LONGEST_MESSAGE = 2000
 
 
 @runtime_checkable
-class Door(Protocol):
+class Sampler(Protocol):
     """Interface of releases under audit: data in, outcomes of so many independent calls out."""
 
     @property
@@ -95,7 +95,7 @@ def outcome(release: Release, data: Any, patience: float) -> Any:
     return {"answer": found, "prints": told}
 
 
-class OneDoor:
+class OneSampler:
     """A callable in this process."""
 
     def __init__(self, release: Release, patience: float = PATIENCE) -> None:
@@ -108,7 +108,7 @@ class OneDoor:
         return [outcome(self._release, data, self._patience) for _ in range(number)]
 
 
-class ManyDoor:
+class ManySampler:
     """A callable that answers many times at once: ``release(data, k)`` gives `k` independent outcomes."""
 
     def __init__(self, release: Many) -> None:
@@ -185,7 +185,7 @@ def fork() -> int:
         return os.fork()
 
 
-class PackageDoor:
+class PackageSampler:
     """A function of any package, called in processes that are spawned: none is forked from another."""
 
     def __init__(self, place: str, processes: int = 1, patience: float = PATIENCE) -> None:
@@ -214,7 +214,7 @@ class PackageDoor:
             self._pool = None
 
 
-class CommandDoor:
+class CommandSampler:
     """A command of any program: it reads a CSV file, and writes JSON to a file or to standard output.
 
     Exit status, messages, and what is no JSON are outcomes, too.
@@ -313,7 +313,7 @@ Service = Callable[[Any, Path, Publish], Any]
 """Answers one request about data, with its memory in a folder; shows its answer by the function that it is given."""
 
 
-class KilledDoor:
+class KilledSampler:
     """A service that is killed as soon as it shows its answer, and is asked again with the memory that it left.
 
     All that it showed in all its lives is one outcome. A service that charges, and keeps its answer, before it shows
