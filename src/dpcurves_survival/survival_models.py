@@ -15,7 +15,7 @@ from dpcurves.arguments import Refused, WrongKind, chance, require_kind
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Setting, needed
 from dpcurves.curves.by_category import parted, rows_of
-from dpcurves.curves.outside import as_times, count_outside
+from dpcurves.curves.outside import BEYOND_HORIZON, as_times, count_outside
 from dpcurves.curves.pair_mean import CellsRead, SimulatedCounts, ends_about
 from dpcurves.curves.question import (
     By,
@@ -368,7 +368,7 @@ class SurvivalModelQuestion:
         times, scores = self.times.with_outside(Outside.APART), self.scores.with_outside(Outside.CLAMPED)
         axes = axes_of(self.by, event_of(self), Axis(self.time, times), Axis(self.score, count_outside(scores)))
         found = yield from needed(Prefixes(axes), ALL)
-        privacy = statement_of(found.releases, self.model, as_times(self.time))
+        privacy = statement_of(found.releases, self.model, as_times(self.time, BEYOND_HORIZON))
         parts = rows_of(found.counts, 2 * times.slots) if self.by is not None else [found.counts]
         facts = times, scores, self.groups, self.watched, privacy.noted(*notes_on_dependence(privacy))
         return parted(self.by, [SurvivalModel(*facts, each) for each in parts])

@@ -29,7 +29,7 @@ from dpcurves.conversation import (
 )
 from dpcurves.curves.automatic_range import LOOKED, looks_noted, note_on_looks
 from dpcurves.curves.by_category import axis_label, in_words, parted, rows_of
-from dpcurves.curves.outside import Side, as_times, note_on_order
+from dpcurves.curves.outside import Side, as_late_entries, as_times, note_on_order
 from dpcurves.curves.question import (
     By,
     axes_of,
@@ -410,7 +410,7 @@ class DelayedEntryQuestion:
         left = yield from needed(Prefixes(axes_of(self.by, event_of(self), Axis(self.time, grid))), 1 - ENTRIES)
         came = yield from needed(Prefixes(axes_of(self.by, Axis(self.entry, grid))), ENTRIES)
         exits, entries = rows_of(left.counts), rows_of(came.counts)
-        usual = {**as_times(self.time), **as_times(self.entry, *Side)}
+        usual = as_late_entries(self.entry, self.time)
         privacy = statement_of((*left.releases, *came.releases), least=usual)
         label = axis_label(self.time, self.measured_in)
         parts: list[tuple[Evidence, ...]] = list(zip(exits[::2], exits[1::2], entries, strict=True))

@@ -22,9 +22,12 @@ DEVIATIONS = 5
 """A count of records outside that is smaller than so many standard deviations of its noise is not spoken of."""
 LEAST_SHARE = 0.01
 """A smaller share of the records is not spoken of."""
-FOLLOWED_BEYOND = 0.2
+FOLLOWED_BEYOND = 0.5
 """The least share of times above a grid that is spoken of: a grid may well end before the follow-up does."""
-
+BEYOND_HORIZON = 0.95
+"""The same where a grid ends at a horizon, as for a survival model."""
+LEFT_BEFORE = 0.2
+"""The least share of exits before the first edge that is spoken of where records enter late."""
 CLIPPED = 0.05
 """The least share of values beyond the bounds of a mean or a sum that is spoken of: bounds may well clip a tail."""
 
@@ -46,9 +49,17 @@ def as_usual(*columns: object) -> Least:
     return {(str(column), side): inf for column in columns for side in Side}
 
 
-def as_times(column: object, *sides: Side) -> Least:
-    """Return shares for a column of times: above its grid, or on these sides, many may lie that are no mistake."""
-    return {(str(column), side): FOLLOWED_BEYOND for side in sides or (Side.ABOVE,)}
+def as_times(column: object, least: float = FOLLOWED_BEYOND) -> Least:
+    """Return shares for a column of times: above its grid many may lie that are no mistake."""
+    return {(str(column), Side.ABOVE): least}
+
+
+def as_late_entries(entry: object, time: object) -> Least:
+    """Return shares for times of entry and exit: who entered before the first edge is at risk from there on."""
+    return {
+        **as_times(time), **as_times(entry),
+        (str(time), Side.BELOW): LEFT_BEFORE, (str(entry), Side.BELOW): inf,
+    }  # fmt: skip
 
 
 def as_clipped(column: object) -> Least:
