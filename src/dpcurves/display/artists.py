@@ -100,6 +100,9 @@ SIZE = 7.0
 GAP = 4.0
 LINE = 1.25 * SIZE
 LETTER = 0.5 * SIZE
+LEAST_LETTERS = 24  # letters of a line of a footnote, however narrow the axes are
+SIZE_OF_NAMES = 8.0  # points, of names along the y axis
+USUAL_LETTERS = 6  # letters of numbers along the y axis, for which figures have room
 LONGEST_NOTE = 300
 NOTE_GREY, PALE_NOTE = "#6b6b6b", "#a8adb3"
 WARNING, PALE_WARNING = "#b3261e", "#ff8a80"
@@ -127,7 +130,11 @@ class Footnote(Annotation):
         box = ax.get_position()
         width, height = box.width * ax.figure.bbox.width, box.height * ax.figure.bbox.height
         across = width if ax.get_aspect() == "auto" else min(width, height)
-        self._letters = max(24, int(across * 72 / ax.figure.dpi / points(LETTER)))
+        # A layout engine narrows the axes for long names along y, as in a forest plot, only when the figure is drawn.
+        names = max((len(text.get_text()) for text in ax.get_yticklabels()), default=0)
+        is_laid_out = ax.figure.get_layout_engine() is not None
+        narrowed = max(names - USUAL_LETTERS, 0) * SIZE_OF_NAMES / SIZE if is_laid_out else 0
+        self._letters = max(LEAST_LETTERS, int(across * 72 / ax.figure.dpi / points(LETTER) - narrowed))
         self._warning = PALE_WARNING if is_dark(ax) else WARNING
 
     @classmethod

@@ -203,8 +203,17 @@ def grow_with_values(edges: FloatArray) -> bool:
     (True, False)
     >>> grow_with_values(np.array([1.0, 2, 5, 10, 20, 50, 100])), grow_with_values(np.geomspace(1, 2, 9))
     (True, False)
+    >>> grow_with_values(np.sort(np.append(np.geomspace(1, 1e6, 61), [20, np.nextafter(20, 21)])))
+    True
     """
     if len(edges) < 4 or not np.isfinite(edges).all() or edges[0] <= 0 or edges[-1] / edges[0] < WIDE:
+        return False
+    # Cells of one round number were added to the grid that somebody gave: they do not change its spacing.
+    starts_single = np.append(edges[1:] == np.nextafter(edges[:-1], np.inf), False)
+    is_added = starts_single | np.append(False, starts_single[:-1])
+    is_added[[0, -1]] = False
+    edges = edges[~is_added]
+    if len(edges) < 4:
         return False
     ratios = np.diff(np.log(edges))
     return bool(ratios.max() <= EVEN_ENOUGH * ratios.min())
