@@ -1,4 +1,4 @@
-"""Laws of randomised reports: chances of the answers about one tiling; tallies, level by level of a tree; errors."""
+"""Noise laws of aggregated reports: the server's half of a frequency oracle, level by level of a tree of tilings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Choices by the exponential mechanism: partitions, quantiles, and the box where an estimate errs most."""
+"""Choices by the exponential mechanism: partitions, quantiles, and the box where an estimate errs most.
+
+The choices are sampled exactly, in rational numbers; report noisy max with Gumbel noise has the same output law.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Names that nobody listed: found under a delta by bounded noise, or without one in a public universe of names."""
+"""Partition selection: which categories that nobody listed are released, and with which noisy number of units.
+
+Under a delta, bounded noise is added to the units of each category, and those above a threshold are released. Without a
+delta, categories come from a public universe, each name of which has noise, also where nobody has it. Also called set
+union, key selection and private partition selection.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The number of records of each unit that a question uses, where nobody stated a bound: chosen by noisy counts."""
+"""Choice of the contribution bound: how many records of each privacy unit a question uses, if nobody stated it.
+
+The bound is chosen from noisy counts of units by the number of their records. Also called contribution bounding.
+"""
 
 from __future__ import annotations
 

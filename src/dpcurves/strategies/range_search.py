@@ -1,4 +1,6 @@
-"""Counts of a column of which no range is known: looks over all doubles, then a grid that fits what was seen.
+"""Range search: counts of a column of which no range is known, first over all doubles, then on a grid that fits.
+
+Many thresholds below are signal-to-noise ratios: records over the standard deviation of the noise of a count.
 
 A conversation of three to eight turns, each of which counts intervals of one column:
 

@@ -1,5 +1,8 @@
-"""Randomised responses: public chances, reports of a fixed size, tallies; four randomisers, and the choice among
-them."""
+"""Randomisers of the local model, each the device's half of a frequency oracle, and the choice among them.
+
+k-ary randomised response, Hadamard response, subset selection and optimised unary encoding: public probabilities,
+reports of a fixed size, and counts of the answers that reports support. Local hashing is not among them.
+"""
 
 from __future__ import annotations
 

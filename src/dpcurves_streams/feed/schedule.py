@@ -1,4 +1,8 @@
-"""When the steps of a stream begin and close, in event time; and which fields of a tuple are read."""
+"""Time steps of a stream in event time, and which fields of a tuple are read.
+
+A step closes when the clock passes its end plus the grace period, which is its watermark. Tuples that arrive behind it
+are late data, and are counted as such.
+"""
 
 from __future__ import annotations
 
