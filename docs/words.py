@@ -1,4 +1,4 @@
-"""Count the words of the site outside of reference, papers, errata and proofs: `python docs/words.py [FOLDER]`.
+"""Count the words of the guide, without reference, papers, errata, proofs and decisions: `docs/words.py [FOLDER]`.
 
 Pages are those that `docs/site_pages.py` writes. A word has a letter; code, its output and tables count, links by their
 text. Reference are the pages made of docstrings, commands and refusals. With `--pages` each page is printed.
@@ -22,7 +22,11 @@ PROOFS = (
     "audit_peers.md", "comparison_functions.md", "wire.md", "intervals.md", "coverage.md", "expected_errors.md",
     "exercises/",
 )  # fmt: skip
-APART = {"reference": REFERENCE, "papers": PAPERS, "errata": ERRATA, "proofs and evidence": PROOFS}
+DECISIONS = ("decisions/",)
+"""Records for maintainers, which no user is asked to read."""
+APART = {
+    "reference": REFERENCE, "papers": PAPERS, "errata": ERRATA, "proofs and evidence": PROOFS, "decisions": DECISIONS,
+}  # fmt: skip
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 MARKUP = re.compile(r"<[^>\n]*>|^---$.*?^---$", re.MULTILINE | re.DOTALL)
 LETTER = re.compile(r"[^\W\d_]")
