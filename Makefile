@@ -15,7 +15,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between four workers, for some wait.
 PYTEST  := $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not reproduction"
 
-.PHONY: checked demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare dbt r-check screenshots house versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints clean
+.PHONY: checked demo demo-federated demo-local demo-pairs demo-server demo-sites demo-stream demo-warehouse test lint types contracts docs site examples unit site-check flower nvflare dbt r-check screenshots house exercise versions package release tag pictures bench bench-accuracy expected-errors audit self-audit crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -120,6 +120,10 @@ screenshots: docs
 # How large the code is, what stands where, and what a first curve loads, each figure beside its mark. Nothing fails.
 house: $(READY)
 	$(BIN)/python docs/house.py
+
+# Adds a new thing of each kind to a copy of src, asks it a question there, and counts the existing files that were edited.
+exercise: $(READY)
+	$(BIN)/python docs/exercise.py
 
 # The pages of this code beside those of other versions, on the branch `pages`: `make versions VERSION="0.1 latest"`, or dev.
 versions: examples

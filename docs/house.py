@@ -23,11 +23,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
+from exercise import count_edits
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
-EXERCISES = ROOT / "docs" / "exercises"
 CORE = "dpcurves"
 MEANT_FOR_ALL = ("dpcurves_parties.serving",)
 """Rooms of wings that other wings may import."""
@@ -319,19 +319,11 @@ def installed_size() -> Row:
 
 
 def exercises() -> list[Row]:
-    """Files of src that each kept exercise edits, from its diff."""
-    marks = {"reading": "1", "question": "3", "law": "1", "randomiser": "1", "stream": "2", "engine": "1"}
-    found = []
-    for name, mark in marks.items():
-        diffs = sorted(EXERCISES.glob(f"*{name}*.diff"))
-        told = ", ".join(str(_edited(file.read_text(encoding="utf-8"))) for file in diffs) or "no exercise is kept"
-        found.append(Row(f"files edited for a new {name}", told, mark))
-    return found
-
-
-def _edited(diff: str) -> int:
-    """Number of files of src that were there before."""
-    return len(re.findall(r"^--- a/src/\S+\n\+\+\+ b/src/", diff, re.MULTILINE))
+    """Files of src that each exercise edits; `make exercise` runs them."""
+    return [
+        Row(f"files edited for a new {kind}; new files", f"{edited}; {new}", str(mark))
+        for kind, edited, new, mark in count_edits()
+    ]
 
 
 def rows() -> Iterator[Row]:

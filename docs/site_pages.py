@@ -32,6 +32,8 @@ SETTINGS = "mkdocs.yml"
 THEME = "theme"
 NOT_SHOWN = DOCS / "images" / "shots"
 """Pictures of the site are no part of it."""
+EXERCISES = DOCS / "exercises"
+"""Its folders hold edits and new code, which `make exercise` reads; the page beside them is part of the site."""
 VERSIONS = {"provider": "mike", "default": "latest", "alias": True}
 
 
@@ -52,7 +54,8 @@ def write(folder: Path, address: str = "") -> Path:
 def copied() -> Iterator[tuple[str, Path]]:
     """Files as they lie in `docs`, but programs, and what examples drew; each with its place."""
     for path in sorted(DOCS.rglob("*")):
-        if path.is_file() and path.suffix not in (".py", ".pyc") and NOT_SHOWN not in path.parents:
+        is_exercise = EXERCISES in path.parents and path.parent != EXERCISES
+        if path.is_file() and path.suffix not in (".py", ".pyc") and NOT_SHOWN not in path.parents and not is_exercise:
             place = path.relative_to(DOCS if path.parent == DOCS / THEME else ROOT)
             yield place.as_posix(), path
     for name, drawn in example_pages.beside(found([])).items():

@@ -1,0 +1,51 @@
+"""Exercises: each edit fits today's code, and a new reading is added to a copy of it and answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from exercise import MARKS, Edit, Exercise, ExerciseError, edited_texts, read_exercises, run_exercise
+
+EXERCISES = {exercise.kind: exercise for exercise in read_exercises()}
+
+
+def test_all_kinds_are_exercised() -> None:
+    assert list(EXERCISES) == list(MARKS)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
+def test_every_anchor_occurs_once_in_todays_code(exercise: Exercise) -> None:
+    texts = edited_texts(exercise)
+    assert sorted(texts) == exercise.edited_files
+    for file, text in texts.items():
+        if file.endswith(".py"):
+            compile(text, file, "exec")
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
+def test_a_new_thing_edits_no_more_files_than_its_mark(exercise: Exercise) -> None:
+    assert len(exercise.edited_files) <= MARKS[exercise.kind]
+
+
+def test_a_new_reading_answers() -> None:
+    assert run_exercise(EXERCISES["reading"]).startswith("F1 score 0.5")
+
+
+def test_an_edit_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "laws.py").write_text("LAWS = []\nLAWS = []\n", encoding="utf-8")
+    (tmp_path / "new.py").write_text("", encoding="utf-8")
+    with pytest.raises(ExerciseError, match="laws.py: anchor occurs 2 times, not once: 'LAWS'"):
+        edited_texts(Exercise("law", (Edit("laws.py", "LAWS", after="x"),), ()), tmp_path)
+    with pytest.raises(ExerciseError, match="laws.py: anchor occurs 0 times"):
+        edited_texts(Exercise("law", (Edit("laws.py", "NAMES", after="x"),), ()), tmp_path)
+    with pytest.raises(ExerciseError, match="no such file"):
+        edited_texts(Exercise("law", (Edit("names.py", "NAMES", after="x"),), ()), tmp_path)
+    with pytest.raises(ExerciseError, match="new.py: exists already"):
+        edited_texts(Exercise("law", (), ("new.py",)), tmp_path)
+
+
+def test_a_wrong_answer_fails() -> None:
+    """Without its edits, the check of a reading has nothing to ask for."""
+    with pytest.raises(ExerciseError, match="check failed"):
+        run_exercise(EXERCISES["reading"]._replace(edits=()))
