@@ -1,0 +1,31 @@
+"""The command that asks for the entropy of a column of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import options as of
+from .ask_file import asks
+from .output import ResultView
+
+
+@dataclass(frozen=True)
+class CategoryColumn(of.Asked):
+    """Options for a column and its categories."""
+
+    column: str = of.option("NAME", "The column of categories.")
+    categories: str = of.option("A,B,C", "Its categories, declared in public; other values count as missing.")
+
+    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        from ..data import Categories
+
+        return {"column": Categories(self.column, of.categories("categories", self.categories))}
+
+
+ENTROPY = asks(
+    "entropy", "EntropyQuestion", [CategoryColumn], [ResultView],
+    title="The entropy of a column of categories, in bits.",
+    example="flights.csv --column carrier --categories UA,AA,DL",
+)  # fmt: skip
