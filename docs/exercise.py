@@ -1,8 +1,8 @@
 """Add a new thing of each kind to a copy of today's code, ask it a question, and count edited files: `make exercise`.
 
-`python docs/exercise.py [KIND ...]`. A folder `docs/exercises/KIND` holds new files under their paths in `src`, edits of
-files that exist (`edits.toml`), and a script that asks a question and compares the answer with the truth (`check.py`).
-An edit names a file and an anchor, a text that occurs there exactly once, and the text to insert `before` or `after` it:
+`python docs/exercise.py [KIND ...]`. A folder `docs/exercises/KIND` holds new files under their paths in `src`, edits
+of existing files (`edits.toml`), and a script that asks a question and compares the answer with the truth (`check.py`).
+An edit names a file, an anchor (a text that occurs there exactly once), and the text to insert `before` or `after` it,
 so it survives changes elsewhere in the file. The exit status is 1 if an anchor is not found or a check fails.
 """
 

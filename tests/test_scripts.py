@@ -18,9 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("demo", "benchmarks", "papers", "examples", "docs", "publish")
 EXERCISES = ROOT / "docs" / "exercises"
 """New files and checks of exercises import what they add to a copy of `src`: `tests/test_exercise.py` is about them."""
-SCRIPTS = sorted(
-    path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if EXERCISES not in path.parents
-)
+SCRIPTS = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if EXERCISES not in path.parents)
 SEARCH_PATH = ("demo", "benchmarks", "papers", "docs", "publish", "tests", "tests/released")
 """Folders from which scripts import their neighbours."""
 

@@ -55,5 +55,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert abs(curve.count - used) < 100
     median = ask(polars(file), QUESTIONS[0]).quantile(0.5)
 
-print(f"{checked.name}: {len(checked.findings)} conformance checks passed; median age {float(median):.0f}, true", end=" ")
+print(
+    f"{checked.name}: {len(checked.findings)} conformance checks passed; median age {float(median):.0f}, true", end=" "
+)
 print(f"{visits['age'].median():.0f}")

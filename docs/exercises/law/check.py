@@ -8,13 +8,13 @@ from itertools import pairwise
 from math import exp
 
 import numpy as np
+from dpcurves.laws.rounded_sums import RoundedNoise
+from dpcurves.mechanisms.rounded import RoundedHistogram
 from scipy.stats import chisquare
 
 import dpcurves as dp
 from dpcurves.laws import Family
 from dpcurves.laws.law import rules
-from dpcurves.laws.rounded_sums import RoundedNoise
-from dpcurves.mechanisms.rounded import RoundedHistogram
 from dpcurves.trust import Central
 
 TRUE = np.array([1000, 43, 0])
@@ -26,9 +26,7 @@ def ask(epsilon: Fraction, seed: int) -> dp.Histogram:
     """Return a released histogram. The repeated question costs nothing and has the same answer."""
     loss, trust = dp.PrivacyLoss.pure(epsilon), Central(RoundedHistogram())
     randomness = dp.Randomness.from_seed(seed)
-    with dp.Session(
-        {"x": VALUES}, budget=loss, adjacency=dp.ADD_REMOVE, trust=trust, randomness=randomness
-    ) as session:
+    with dp.Session({"x": VALUES}, budget=loss, adjacency=dp.ADD_REMOVE, trust=trust, randomness=randomness) as session:
         histogram: dp.Histogram = session.ask(QUESTION, loss, request="r")
         assert session.ask(QUESTION, loss, request="r").to_json() == histogram.to_json()
     return histogram
@@ -55,7 +53,7 @@ assert chisquare([*observed, 150 - sum(observed)], [*expected, 150 - sum(expecte
 # Fewer than 20 of 30 simultaneous intervals at 0.9 cover by chance less than once in 1,000 runs; the seeds are fixed.
 histograms = [ask(Fraction(1), seed) for seed in range(30)]
 intervals = [histogram.intervals(0.9) for histogram in histograms]
-assert sum(bool(((ends[:, 0] <= TRUE) & (TRUE <= ends[:, 1])).all()) for ends in intervals) >= 20
+assert sum(bool(((ends[:, 0] <= TRUE) & (ends[:, 1] >= TRUE)).all()) for ends in intervals) >= 20
 assert np.median([np.diff(ends, axis=1).max() for ends in intervals]) < 60
 
 histogram = histograms[0]

@@ -32,7 +32,7 @@ exact = ask(10**9, 1)
 assert abs(exact.entropy - TRUTH) < 1e-9
 assert dp.Entropy.from_json(exact.to_json()).entropy == exact.entropy
 
-# Fewer than 20 of 30 intervals at 0.9 cover by chance less than once in 1,000 runs; the seeds are fixed.
+# Fewer than 20 of 30 intervals cover once in 100 runs if each covers with probability 0.83; the seeds are fixed.
 intervals = [ask(1, seed).intervals(0.9)[0] for seed in range(30)]
 assert sum(low <= TRUTH <= high for low, high in intervals) >= 20
 simplefilter("ignore", dp.CurveWarning)  # of no record with a declared category

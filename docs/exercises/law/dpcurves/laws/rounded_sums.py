@@ -14,7 +14,7 @@ from ..arguments import Refused
 from ..arrays import FloatArray
 from ..codec import STORED
 from .interval_sums import IntervalSums, Tier
-from .law import Family, Noise, draw
+from .law import Noise, draw
 
 LARGEST_STEP = 2**20
 Step = Annotated[int, ("minimum", 1), ("maximum", LARGEST_STEP)]

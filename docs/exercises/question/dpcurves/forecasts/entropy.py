@@ -17,13 +17,17 @@ from .reference_laws import PLACES
 def _categories_at(question: Any, places: FloatArray) -> Table:
     """Records whose categories, in their order, lie along [0, 1]."""
     slots = question.column.slots
-    return {question.column.column: np.array(question.column.values)[np.minimum((places * slots).astype(int), slots - 1)]}
+    return {
+        question.column.column: np.array(question.column.values)[np.minimum((places * slots).astype(int), slots - 1)]
+    }
 
 
 def _error_in_bits(question: Any, found: curves.Entropy, records: read.Columns) -> float:
     """The absolute error; where the entropy is not known, that of half the maximum."""
     values = np.asarray(records[question.column.column]).tolist()
-    truth = float(compute_entropy(np.array([values.count(value) for value in question.column.values], dtype=np.float64)))
+    truth = float(
+        compute_entropy(np.array([values.count(value) for value in question.column.values], dtype=np.float64))
+    )
     return abs((found.maximum / 2 if np.isnan(found.entropy) else found.entropy) - truth)
 
 
