@@ -12,7 +12,7 @@ import numpy as np
 
 from dpcurves import display
 from dpcurves.arguments import Refused, WrongKind, chance, require_kind
-from dpcurves.arrays import FloatArray, IntArray
+from dpcurves.arrays import BoolArray, FloatArray, IntArray
 from dpcurves.conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Setting, needed
 from dpcurves.curves.by_category import parted, rows_of
 from dpcurves.curves.outside import BEYOND_HORIZON, as_times, count_outside
@@ -33,6 +33,7 @@ from dpcurves.data.axis import Category, Predictor
 from dpcurves.display import numeral
 from dpcurves.summaries.two_classes import on_simplex
 
+from . import inference
 from .kaplan_meier import event_of
 from .survival_readings import SHARE, Estimate
 
@@ -113,7 +114,8 @@ class SurvivalModel(Covered):
     """How well predicted chances of an event before a horizon agree with what came, where some records are censored.
 
     Records that are censored before the horizon stand for none; others stand for more than themselves, by the inverse
-    of the share that is still under observation (inverse probability of censoring weights). Scores are rounded to the
+    of the share that is still under observation (inverse probability of censoring weights). Nothing is known (NaN) if
+    the horizon lies past the end of follow-up: no record tells what came until then. Scores are rounded to the
     middle of their cells; only the interval of the area holds for exact ones. Censoring must not depend on the score.
 
     Attributes:
@@ -183,7 +185,8 @@ class SurvivalModel(Covered):
     @cached_property
     def observed(self) -> FloatArray:
         """The share with an event before the horizon in each group."""
-        return np.asarray(self._weighted(self._counts.counts).observed(self._starts).clip(0.0, 1.0))
+        observed = self._weighted(self._counts.counts).observed(self._starts).clip(0.0, 1.0)
+        return observed if self._is_followed else np.full_like(observed, np.nan)
 
     @property
     def records(self) -> FloatArray:
@@ -193,6 +196,8 @@ class SurvivalModel(Covered):
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Lower and upper ends of `observed`, each on its own: shape ``(groups, 2)``."""
         level, drawn = chance("level", level), self._counts.drawn(population)
+        if not self._is_followed:
+            return np.tile([0.0, 1.0], (len(self._starts), 1))
         ends = []
         for early in self._orders:
             found, likely = (
@@ -212,6 +217,8 @@ class SurvivalModel(Covered):
     ) -> Estimate:
         def ends(level: float, population: bool) -> tuple[float, float]:
             drawn, found = self._counts.drawn(population), []
+            if not self._is_followed:
+                return 0.0, 1.0
             for early in self._orders:
                 about, told = (self._weighted(each, early=early) for each in (self._likely, self._counts.counts))
                 more = 0.0 if left_open is None else float(left_open(about))
@@ -222,6 +229,24 @@ class SurvivalModel(Covered):
 
         value = float(np.clip(read(self._weighted(self._counts.counts)), 0.0, 1.0))
         return Estimate(words, value, ends, self.privacy, SHARE)
+
+    @cached_property
+    def _followed(self) -> BoolArray:
+        """The first cells of time that significantly many records are followed to, and past the horizon: (cells + 1,).
+
+        Noise is that of the counts of all scores together.
+        """
+        released, noise = (count_at_risk_to_horizon(each.sum(axis=-1)) for each in (self._counts.counts, self._counts.noise))
+        return inference.find_followed_cells(released, noise)
+
+    @property
+    def _is_followed(self) -> bool:
+        """Whether records are followed past the horizon, or nobody is left before it who could have an event."""
+        followed = self._followed
+        if followed.all():
+            return True
+        share = inference.survival(count_at_risk_to_horizon(self._counts.counts.sum(axis=-1)), followed)
+        return bool(followed.any() and share[int(followed.sum()) - 1] == 0)
 
     def _weighted(self, counts: FloatArray, *, early: bool = False) -> AtHorizon:
         known = None if self.watched is None else np.asarray(self.watched)
@@ -288,7 +313,33 @@ class SurvivalModel(Covered):
         return cls(times, scores, question["groups"], shares, opened.privacy, evidence)
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [(each.words, numeral(each.value)) for each in (self.auc, self.brier)]
+        end = self._follow_up_end
+        ended = [] if self._is_followed else [("follow-up", "not known" if end is None else f"known up to {numeral(end)}")]
+        return [(each.words, numeral(each.value)) for each in (self.auc, self.brier)] + ended
+
+    @property
+    def _follow_up_end(self) -> float | None:
+        """The end of the last cell of time that records are followed to; None: they are followed to no cell."""
+        followed = int(self._followed[:-1].sum())
+        values = self.times.values
+        ends = self.times.edges[1:] if values is None else values
+        return float(ends[followed - 1]) if followed else None
+
+
+def count_at_risk_to_horizon(counts: FloatArray) -> inference.AtRisk:
+    """Return events and numbers at risk of each cell of time, and last the number that is followed past the horizon.
+
+    Args:
+        counts: By censored or event, and by cell of time, below, inside and beyond the grid, (..., 2, cells + 2).
+
+    Returns:
+        Both (..., cells + 1); no events are counted past the horizon.
+    """
+    inside, past = inference.at_risk(counts[..., 1, :], counts[..., 0, :]), counts[..., -1].sum(axis=-1)[..., None]
+    return inference.AtRisk(
+        np.concatenate([inside.events, np.zeros_like(past)], axis=-1),
+        np.concatenate([inside.records, past], axis=-1),
+    )
 
 
 def _interval(found: float, moved: FloatArray, level: float, *, population: bool) -> tuple[float, float]:
