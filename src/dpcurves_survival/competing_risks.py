@@ -338,9 +338,9 @@ def curves_of_causes(few: Hazards, shares: FloatArray, at: FloatArray) -> Curves
     left = np.cumprod(1 - few.hazard, axis=1)
     before = np.concatenate([np.ones((len(left), 1)), left[:, :-1]], axis=1)
     come, hazard = (np.cumsum(few.weight @ each * shares, axis=-1) for each in (before * few.hazard, few.hazard))
-    start = np.zeros((len(shares), 1))
+    start, share = np.zeros((len(shares), 1)), np.append(1.0, few.weight @ left)
     return Curves(
-        np.append(1.0, few.weight @ left), np.hstack([start, come]), np.hstack([start, hazard]), at, at
+        share, np.hstack([start, come]), np.hstack([start, hazard]), at, at, share
     )  # fmt: skip
 
 

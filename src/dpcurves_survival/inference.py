@@ -126,12 +126,56 @@ def draw_sampling(hazard: FloatArray, records: FloatArray, generator: np.random.
     events = hazard * records
     died, remained = generator.standard_gamma(events), generator.standard_gamma(records - events + 1)
     increments = np.log(remained / (remained + died)) - np.log(_left(events, records))
-    # The waiting time for the next event begins anew with each event.
-    begins = generator.random(records.shape) < events
-    begins[:, 0] = True
-    latest = np.maximum.accumulate(np.where(begins, np.arange(records.shape[1]), 0), axis=1)
-    waited = np.take_along_axis(generator.standard_exponential(records.shape), latest, axis=1)
+    waited = draw_waits(generator.random(records.shape) < events, generator)
     return Sampling(increments, -waited / np.maximum(records - events, LEAST_AT_RISK))
+
+
+def draw_waits(has_event: BoolArray, generator: np.random.Generator) -> FloatArray:
+    """Draw how long the next event is waited for, in its mean: the same time from each event on to the next.
+
+    Args:
+        has_event: Which cells have an event, (..., cells).
+        generator: For simulation over public numbers alone.
+    """
+    begins = has_event.copy()
+    begins[..., 0] = True
+    latest = np.maximum.accumulate(np.where(begins, np.arange(begins.shape[-1]), 0), axis=-1)
+    return np.asarray(np.take_along_axis(generator.standard_exponential(begins.shape), latest, axis=-1))
+
+
+class SamplingOfCauses(NamedTuple):
+    """Draws of what sampling adds to hazards of causes, for the population.
+
+    As in `Sampling`; parts of those at risk that have an event of each cause have a Dirichlet law.
+
+    Attributes:
+        hazards: What is added to the hazard of each cause in each cell, (draws, causes, cells).
+        next_event: What an event more of each cause would add to its cumulative hazard, (draws, causes, cells).
+        next_of_all: What an event more of any cause would add to that of all causes, (draws, cells).
+    """
+
+    hazards: FloatArray
+    next_event: FloatArray
+    next_of_all: FloatArray
+
+    @classmethod
+    def draw(cls, hazards: FloatArray, records: FloatArray, generator: np.random.Generator) -> SamplingOfCauses:
+        """Draw what sampling adds.
+
+        Args:
+            hazards: Of each cause, about right, with a sum between 0 and 1, (causes, cells).
+            records: Records at risk, at least 1, (draws, cells).
+            generator: For simulation over public numbers alone.
+        """
+        events = hazards * records[:, None]
+        remained = np.maximum(records - events.sum(axis=1), 0.0)
+        died, stayed = generator.standard_gamma(events), generator.standard_gamma(remained + 1)
+        moved = died / (stayed + died.sum(axis=1))[:, None] - hazards
+        has_event = generator.random(events.shape) < events
+        at_risk = np.maximum(remained, LEAST_AT_RISK)
+        waited = draw_waits(has_event, generator) / at_risk[:, None]
+        of_all = waited[:, 0] if len(hazards) == 1 else draw_waits(has_event.any(axis=1), generator) / at_risk
+        return cls(moved, waited, of_all)
 
 
 def log_errors(
@@ -468,6 +512,8 @@ class Curves(NamedTuple):
         hazard: The cumulative hazard of each cause (Nelson and Aalen), (..., causes, cells + 1).
         at: When events of each cell come, (cells,).
         against: When they come in the other curves, where `at` is one end of a cell: the other end, (cells,).
+        since: The share without any event that a later share is a part of: `left`, but for the next event of the
+            population, (..., cells + 1).
     """
 
     left: FloatArray
@@ -475,6 +521,7 @@ class Curves(NamedTuple):
     hazard: FloatArray
     at: FloatArray
     against: FloatArray
+    since: FloatArray
 
     def restricted_mean(self, until: float, edge: int) -> FloatArray:
         """The mean time without an event, or until `until`, which is the time of that edge: (...)."""
@@ -510,9 +557,11 @@ class RiskTable(NamedTuple):
         share = np.where(known, share.clip(-1, 1), 0.0)
         left = _from(1.0, np.cumprod(1 - share.sum(axis=-2).clip(-1, 1), axis=-1))
         come = _from(0.0, np.cumsum(left[..., None, :-1] * share, axis=-1))
-        return Curves(left, come, _from(0.0, np.cumsum(share, axis=-1)), at, at)
+        return Curves(left, come, _from(0.0, np.cumsum(share, axis=-1)), at, at, left)
 
-    def ends(self, known: BoolArray, cells: FloatArray) -> tuple[Curves, Curves]:
+    def ends(
+        self, known: BoolArray, cells: FloatArray, sampling: SamplingOfCauses | None = None
+    ) -> tuple[Curves, Curves]:
         """The lowest and the highest each number may be, in whatever order records left inside cells.
 
         Kaplan and Meier's share is lowest where all are censored before the events of their cell, and highest where
@@ -524,6 +573,7 @@ class RiskTable(NamedTuple):
         Args:
             known: In which of the first cells enough are at risk.
             cells: Between which times the events of each cell come, (cells, 2): the same time twice, if they are tied.
+            sampling: For the population, whose next event may come just now. None: for these records.
         """
         late, early = self.curves(known, cells[:, 1]), self.curves(known, cells[:, 0], early=True)
         least, most = (np.diff(each.hazard, axis=-1) for each in (late, early))
@@ -533,32 +583,37 @@ class RiskTable(NamedTuple):
         whole = most.sum(axis=-2, keepdims=True).clip(0, MOST_HAZARD)
         apart = np.divide(-np.log1p(-whole), whole, out=np.ones_like(whole), where=whole > 0)
         more = _from(0.0, np.cumsum(most * np.where(cells[:, 0] < cells[:, 1], apart, 1.0), axis=-1))
+        since = low.copy()
+        if sampling is not None:
+            low[..., 1:] *= np.exp(-sampling.next_of_all)
+            come_high[..., 1:] -= high[..., None, 1:] * np.expm1(-sampling.next_event)
+            more[..., 1:] += sampling.next_event
         if first < len(known):
+            since[..., first + 1 :] = 0.0
             low[..., first + 1 :] = 0.0
             come_high[..., first + 1 :] += high[..., None, first : first + 1]
             more[..., first + 1 :] = np.inf
         return (
-            Curves(low, come_low.clip(0, 1), late.hazard, cells[:, 0], cells[:, 1]),
-            Curves(high, come_high.clip(0, 1), more, cells[:, 1], cells[:, 0]),
+            Curves(low, come_low.clip(0, 1), late.hazard, cells[:, 0], cells[:, 1], since),
+            Curves(high, come_high.clip(0, 1), more, cells[:, 1], cells[:, 0], high),
         )
 
-    def plausible(self, noise: RiskTable, likely: FloatArray, normal: FloatArray | None) -> RiskTable:
+    def plausible(self, noise: RiskTable, sampling: SamplingOfCauses | None) -> RiskTable:
         """Tables that the release does not contradict: what was released less noise that is drawn afresh.
-
-        With `normal`, of samples of the population: events of each cell scatter as multinomial ones of the records at
-        risk (Greenwood 1926), independently over cells.
 
         Args:
             noise: Simulated, (draws, ...).
-            likely: Hazards of each cause that are about right, not below 0, (causes, cells).
-            normal: Draws of the standard normal law, (draws, causes + 1, cells); None: tables of these records.
+            sampling: What sampling adds to the hazards of the population; None: tables of these records.
         """
-        events, records = self.events - noise.events, np.maximum(self.records - noise.records, LEAST_RISK_OF_TABLES)
-        if normal is not None:
-            chances = np.concatenate([likely, np.maximum(1 - likely.sum(axis=0, keepdims=True), 0.0)])
-            moved = np.sqrt(records[:, None] * chances) * normal
-            events = events + (moved - chances * moved.sum(axis=1, keepdims=True))[:, :-1]
+        events, records = self.events - noise.events, count_plausible(self.records, noise.records)
+        if sampling is not None:
+            events = events + records[:, None] * sampling.hazards
         return RiskTable(events, records, self.fewest - noise.fewest)
+
+
+def count_plausible(records: FloatArray, noise: FloatArray) -> FloatArray:
+    """Numbers at risk that the release does not contradict, at least one, (draws, cells)."""
+    return np.asarray(np.maximum(records - noise, LEAST_RISK_OF_TABLES))
 
 
 def _from(first: float, values: FloatArray) -> FloatArray:
@@ -589,19 +644,25 @@ def band_between(told: tuple[FloatArray, FloatArray], drawn: tuple[FloatArray, F
     return ends[0], ends[1]
 
 
-def interval_between(low: FloatArray, high: FloatArray, level: float) -> tuple[float, float]:
+def interval_between(
+    low: FloatArray, high: FloatArray, level: float, *, population: bool = False
+) -> tuple[float, float]:
     """Ends that hold a number, drawn in the order of records that makes it lowest and in the one that makes it highest.
 
     Noise is taken to be symmetric about what was released, so that draws are as far from it as it is from the truth.
-    Where orders matter more than noise, each end holds with a smaller chance (see `level_of_an_end`).
+    Where orders matter more than noise, each end holds with a smaller chance (see `level_of_an_end`). For the
+    population the next event, too, is between both, so that nothing is known of orders alone.
 
     Args:
         low: (draws,).
         high: (draws,), each at least about as large.
         level: The chance that both ends hold.
+        population: Whether sampling was drawn, too.
     """
     if np.isnan(low).any() or np.isnan(high).any():
         return -np.inf, np.inf
+    if population:
+        return -upper_quantile(-low, (1 + level) / 2), upper_quantile(high, (1 + level) / 2)
     spread = max((float(np.ptp(np.quantile(each, (0.25, 0.75)))) for each in (low, high) if np.isfinite(each).all()),
                  default=0.0) / (2 * NormalDist().inv_cdf(0.75))  # fmt: skip
     apart = float(np.median(high) - np.median(low))

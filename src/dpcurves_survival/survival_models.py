@@ -236,7 +236,9 @@ class SurvivalModel(Covered):
 
         Noise is that of the counts of all scores together.
         """
-        released, noise = (count_at_risk_to_horizon(each.sum(axis=-1)) for each in (self._counts.counts, self._counts.noise))
+        released, noise = (
+            count_at_risk_to_horizon(each.sum(axis=-1)) for each in (self._counts.counts, self._counts.noise)
+        )
         return inference.find_followed_cells(released, noise)
 
     @property
@@ -314,7 +316,9 @@ class SurvivalModel(Covered):
 
     def _summary(self) -> list[tuple[str, str]]:
         end = self._follow_up_end
-        ended = [] if self._is_followed else [("follow-up", "not known" if end is None else f"known up to {numeral(end)}")]
+        ended = (
+            [] if self._is_followed else [("follow-up", "not known" if end is None else f"known up to {numeral(end)}")]
+        )
         return [(each.words, numeral(each.value)) for each in (self.auc, self.brier)] + ended
 
     @property

@@ -76,9 +76,10 @@ class Estimate:
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """An interval for the number of these records' exact times; with `population`, for that of the population.
 
-        Noise, and for the population sampling, are simulated; events and censored records of one cell may have come in
-        any order, and anywhere inside it. The population needs independent units of one record each, and censoring that
-        does not depend on the time of the event. Where too few are at risk to tell, it holds all that is possible.
+        Noise, and for the population sampling (see `inference.SamplingOfCauses`), are simulated; events and censored
+        records of one cell may have come in any order, and anywhere inside it. The population needs independent units
+        of one record each, and censoring that does not depend on the time of the event. Where too few are at risk to
+        tell, it holds all that is possible.
         """
         low, high = self.ends(chance("level", level), population)
         if self._is_unknown:
@@ -116,15 +117,16 @@ class Of(NamedTuple):
         """Draws of the group in this place; those of several groups are independent."""
 
         def make() -> Drawn:
-            known, normal, told = result._known, None, self.told(result)
+            known, sampling, told = result._known, None, self.told(result)
             noises = self.noise(result, numbered_generator(PLACE + place))
             if population:
                 require_independent(result.privacy)
-                shape = len(noises.records), told.events.shape[-2] + 1, len(known)
-                normal = numbered_generator(PLACE + 2 + place).standard_normal(shape)
+                records = inference.count_plausible(told.records, noises.records)
+                generator = numbered_generator(PLACE + 2 + place)
+                sampling = inference.SamplingOfCauses.draw(self.likely(result), records, generator)
                 known = np.logical_and.accumulate(known & (told.records > inference.FEWEST_AT_RISK))
-            table = told.plausible(noises, self.likely(result), normal)
-            return Drawn(table, known, *table.ends(known, result._cells))
+            table = told.plausible(noises, sampling)
+            return Drawn(table, known, *table.ends(known, result._cells, sampling))
 
         return result._once(("risk tables", place, population), None, make)  # type: ignore[no-any-return]
 
@@ -132,7 +134,7 @@ class Of(NamedTuple):
 def _point(curve: Survival) -> inference.Curves:
     """What the curve shows; events come in the middle of their cells, or at their declared values."""
     left, middle = curve.y, curve._cells.mean(axis=1)
-    return inference.Curves(left, (1 - left)[None], curve.cumulative_hazard[None], middle, middle)
+    return inference.Curves(left, (1 - left)[None], curve.cumulative_hazard[None], middle, middle, left)
 
 
 ONE_CAUSE = Of(
@@ -175,7 +177,7 @@ def estimate(
         for side in (1, -1):
             curves = [each.low if sign == side else each.high for each, sign in zip(drawn, (1, -1), strict=False)]
             sides.append(np.asarray(read_both(*(_first(each, fewest) for each in curves))))
-        return inference.interval_between(sides[0], sides[1], level)
+        return inference.interval_between(sides[0], sides[1], level, population=population)
 
     value = float(read_both(*map(of.shown, groups)))
     if len(groups) == 1:
@@ -223,7 +225,8 @@ def ratio_of_hazards(words: str, groups: tuple[Any, Any], of: Of = ONE_CAUSE, ro
 
 
 def _first(curves: inference.Curves, draws: int) -> inference.Curves:
-    return curves._replace(left=curves.left[:draws], come=curves.come[:draws], hazard=curves.hazard[:draws])
+    cut = {name: getattr(curves, name)[:draws] for name in ("left", "come", "hazard", "since")}
+    return curves._replace(**cut)
 
 
 def restricted_mean(curve: Survival, until: float) -> Estimate:
@@ -287,7 +290,7 @@ def share_at(curve: Survival, time: float, since: float | None = None) -> Estima
         raise Refused("since", "an earlier time than the landmark is needed")
 
     def read(one: inference.Curves) -> FloatArray:
-        before = one.left[..., first]
+        before = one.since[..., first]
         # NaN is divided too, so that what is not known stays so.
         return np.divide(one.left[..., edge], before, out=np.zeros_like(before), where=~(before <= 0)).clip(0, 1)
 
