@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 from dpcurves.inference import Bracket, bisected
-from dpcurves.inference.quantiles import halved, rounded
 from dpcurves.summaries import non_decreasing
 
 
-@pytest.mark.parametrize("split", [halved, rounded])
 @pytest.mark.parametrize("cells", [*range(1, 40), 2**20, 2**32, 2**40 - 7])
-def test_a_rising_curve_is_crossed_where_it_crosses_in_as_few_looks_as_promised(
-    cells: int, split: Callable[[int, int], int]
-) -> None:
+def test_a_rising_curve_is_crossed_where_it_crosses_in_as_few_looks_as_promised(cells: int) -> None:
     for crossing in {min(max(place, 1), cells) for place in (1, 2, cells // 3 + 1, cells - 1, cells)}:
         asked: list[int] = []
 
@@ -24,10 +18,10 @@ def test_a_rising_curve_is_crossed_where_it_crosses_in_as_few_looks_as_promised(
             asked.append(threshold)
             return threshold >= crossing
 
-        assert bisected(cells, reached, split) == (crossing - 1, crossing)
+        assert bisected(cells, reached) == (crossing - 1, crossing)
         assert len(asked) <= (cells - 1).bit_length()
         divided = [threshold & -threshold for threshold in asked]
-        assert split is halved or divided == sorted(set(divided), reverse=True)
+        assert divided == sorted(set(divided), reverse=True)
 
 
 def test_it_stops_where_answers_end_and_says_what_is_asked_next() -> None:

@@ -273,23 +273,18 @@ def rounded(low: int, high: int) -> int:
     return (high - 1) >> depth << depth
 
 
-def halved(low: int, high: int) -> int:
-    """The threshold in the middle of both, as earlier versions asked for."""
-    return (low + high) // 2
-
-
 class Bracket(NamedTuple):
     """The thresholds between which the crossing lies: above `low`, and not above `high`."""
 
     low: int
     high: int
 
-    def middle(self, split: Callable[[int, int], int] = rounded) -> int | None:
+    def middle(self) -> int | None:
         """The threshold that is asked next; None where there is nothing left to ask."""
-        return split(self.low, self.high) if self.high - self.low > 1 else None
+        return rounded(self.low, self.high) if self.high - self.low > 1 else None
 
 
-def bisected(cells: int, reached: Callable[[int], bool | None], split: Callable[[int, int], int] = rounded) -> Bracket:
+def bisected(cells: int, reached: Callable[[int], bool | None]) -> Bracket:
     """The bracket to which the answers lead, as far as there are answers: of one cell after ``ceil(log2(cells))``.
 
     The crossing is that of the isotonic regression of the counts, however weighted: those that were asked to the left
@@ -299,13 +294,12 @@ def bisected(cells: int, reached: Callable[[int], bool | None], split: Callable[
     Args:
         cells: How many there are. The count of no cells does not reach, that of all does.
         reached: Whether the count of a threshold reaches the target; None where it is not known.
-        split: The threshold that is asked between two.
 
     >>> bisected(8, lambda threshold: threshold >= 5)
     Bracket(low=4, high=5)
     """
     bracket = Bracket(0, cells)
-    while (middle := bracket.middle(split)) is not None and (answer := reached(middle)) is not None:
+    while (middle := bracket.middle()) is not None and (answer := reached(middle)) is not None:
         bracket = Bracket(bracket.low, middle) if answer else Bracket(middle, bracket.high)
     return bracket
 
@@ -360,7 +354,7 @@ class PathQuantile:
     def asked(self) -> tuple[int, ...]:
         """The thresholds that are needed next; none once all searches have ended."""
         brackets = (*self.brackets, *self.outer) if self.independent else self.brackets
-        needed = {bracket.middle(self._split) for bracket in brackets} | {self.law.cells}
+        needed = {bracket.middle() for bracket in brackets} | {self.law.cells}
         return tuple(sorted(middle for middle in needed if middle is not None and middle not in self.counts))
 
     @property
@@ -381,13 +375,7 @@ class PathQuantile:
         return lower, upper
 
     def _bisected(self, side: int, margin: Callable[[int], float]) -> Bracket:
-        return bisected(self.law.cells, self._reaches(side, margin), self._split)
-
-    @property
-    def _split(self) -> Callable[[int, int], int]:
-        """The rule by which thresholds were asked, told by the first one: earlier versions halved."""
-        firsts = {split(0, self.law.cells): split for split in (halved, rounded)} if self.law.cells > 1 else {}
-        return next((firsts[threshold] for threshold in self.counts if threshold in firsts), rounded)
+        return bisected(self.law.cells, self._reaches(side, margin))
 
     @property
     def present(self) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
-from ..codec import STORED, Count, Rule
+from ..codec import STORED, Count
 from .law import CountLaw, Law, Noise, NoisySums, Part, draw
 
 Block = tuple[int, int]
@@ -113,17 +113,9 @@ class PathSums(CountLaw):
         return 1
 
     @classmethod
-    def rule(cls) -> Rule:
-        rule = super(PathSums, cls).rule()
-        former = {"description": "As it was written before: how many have each added such a noise to every block."}
-        return {**rule, "properties": {**rule["properties"], "parties": {**former, "type": "integer", "minimum": 2}}}
-
-    @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         if stored["rows"] != 1:
             raise Refused("evidence", "counts of prefixes have one row")
-        if "parties" in stored:  # earlier releases wrote beside the noise how many parties have added one
-            stored = {**stored, cls.KEY: {"parties": stored["parties"], **stored[cls.KEY]}}
         return STORED.made(
             cls, stored, cells=int(stored["cells"]), missing=STORED.read(Noise | None, stored["missing"])
         )
