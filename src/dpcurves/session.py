@@ -8,14 +8,13 @@ import secrets
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from fractions import Fraction
-from hashlib import sha256
 from math import sqrt
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .arguments import Named, Refused, WrongKind, require_kind, shown
-from .conversation import ALL, AnsweredOtherwise, Plan, Plans, Release, Setting, Step, UnsupportedQuery
-from .conversation.release import fingerprint, former
+from .conversation import ALL, Plan, Plans, Release, Setting, Step, UnsupportedQuery
+from .conversation.release import fingerprint
 from .curves import Question, UnboundedCdfQuestion, UnboundedHistogramQuestion, UnboundedQuantilesQuestion
 from .curves.question import Forewarned, paid_by
 from .curves.result import Result, required_source, warn_of
@@ -29,7 +28,6 @@ from .queries import Query
 from .strategies import FIND, asked_by, look_at, names_in, note_on, note_on_uncounted, unlisted_of
 from .strategies import notes_on_price as names_price
 from .strategies.contribution_bounds import (
-    FORMER_LOOK,
     LOOK,
     chosen,
     described,
@@ -37,7 +35,7 @@ from .strategies.contribution_bounds import (
     look_at_units,
     notes_on_price,
 )
-from .trust import Central, Curator, Formerly, Planner, TrustModel, conversation
+from .trust import Central, Curator, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
     from .data import Unlisted
@@ -117,20 +115,18 @@ def bound_and_converse(
     if not isinstance(adjacency, AnyRows):
         stated = adjacency
         return found_and_converse(question, stated, trust, budget, lambda step, paid: reply(step, paid, stated))
-    former = isinstance(trust, Formerly)
-    part = FORMER_LOOK if former else LOOK
-    left = 1 - part
+    left = 1 - LOOK
     loss, two = budget.grant.loss * left, adjacency.bounded(2)
     growth = growth_of(rehearse(question, loss, two, trust), sqrt(Setting(loss, two).noise().variance))
-    look = look_at_units(adjacency.column, None if former else question, growth)
-    counted = reply(Step(look, part), budget.pay(look, part), adjacency.of_units)
+    look = look_at_units(adjacency.column, question, growth)
+    counted = reply(Step(look, LOOK), budget.pay(look, LOOK), adjacency.of_units)
     rows = 1
     if counted.allotment is not None:
         rows = kept(
             _that_is_planned(chosen(counted, growth), lambda at: rehearse(question, loss, adjacency.bounded(at), trust))
         )
     known = adjacency.bounded(rows)
-    notes = () if counted.allotment is None else (described(counted, rows, part).note(adjacency.column),)
+    notes = () if counted.allotment is None else (described(counted, rows).note(adjacency.column),)
 
     def bounded(step: Step, paid: Allotment) -> Release:
         release = reply(step, paid, known)
@@ -284,14 +280,6 @@ def binding_of(
 ) -> str:
     """The hash of all that a request stands for; `about` is what else tells it from others."""
     return fingerprint(_paid(question), loss, dataset, adjacency, about)
-
-
-def former_binding(
-    question: object, loss: PrivacyLoss, adjacency: Adjacency | AnyRows, dataset: str, about: str = ""
-) -> str:
-    """The hash of the same that ledgers of before hold."""
-    facts = (former(_paid(question)), former(loss), dataset, former(adjacency), *([about] if about else ()))
-    return sha256("\n".join(facts).encode()).hexdigest()
 
 
 def _paid(question: object) -> object:
@@ -564,10 +552,10 @@ class Session:
         plans = self.plan(question, loss, rows_per_unit=rows_per_unit)
         promised = self._promised(rows_per_unit)
         self.require(plans)
-        of = (question, loss, promised, self._dataset)
+        binding = binding_of(question, loss, promised, self._dataset)
         grant = self._ledger.charge(
-            self._dataset, loss, purpose=str(question), request=request, binding=binding_of(*of),
-            units=self._public_units, before=(former_binding(*of),),
+            self._dataset, loss, purpose=str(question), request=request, binding=binding,
+            units=self._public_units,
         )  # fmt: skip
         with charged_under(request):
             curve = self._of_source(self._converse(question, grant, promised))
@@ -608,11 +596,10 @@ class Session:
         self.require(self.plan(question, loss))
         promised = self._promised(None)
         binding = binding_of(question, loss, promised, self._dataset, about)
-        before = (former_binding(question, loss, promised, self._dataset, about),)
         condition = {} if only_if is None else {"only_if": only_if}
         return self._ledger.charge_for(
             member, self._dataset, loss, purpose=str(question), binding=binding, units=self._public_units,
-            before=before, **condition,
+            **condition,
         )  # fmt: skip
 
     def answered(self, question: Question[Curve], grant: Grant) -> Curve:
@@ -632,16 +619,6 @@ class Session:
         return self._units if self._neighbours.knows_units else None
 
     def _converse(self, question: Question[Curve], grant: Grant, promised: Adjacency | AnyRows) -> Curve:
-        try:
-            return self._conversed(question, grant, promised, self._trust)
-        except AnsweredOtherwise:
-            if type(self._trust) is not Central:
-                raise
-            return self._conversed(question, grant, promised, Formerly(self._trust.mechanism, self._trust.engine))
-
-    def _conversed(
-        self, question: Question[Curve], grant: Grant, promised: Adjacency | AnyRows, planner: Planner
-    ) -> Curve:
         paid: dict[int, Release] = {}
         question = self._in_its_unit(question)
 
@@ -655,7 +632,7 @@ class Session:
         def kept(rows: int) -> int:
             return self._ledger.remember(grant, 0, {ROWS: rows})[ROWS]
 
-        return bound_and_converse(question, promised, planner, QuestionBudget(grant), reply, kept=kept)
+        return bound_and_converse(question, promised, self._trust, QuestionBudget(grant), reply, kept=kept)
 
     def _in_its_unit(self, question: Question[Curve]) -> Question[Curve]:
         """The question, measured in dates or moments where its column is declared to hold such, and nobody said."""

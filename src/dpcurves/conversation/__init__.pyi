@@ -3,7 +3,6 @@ from .release import (
     ELSEWHERE,
     MISSING_RULE,
     OPEN,
-    AnsweredOtherwise,
     Evidence,
     Plan,
     Plans,
@@ -13,7 +12,6 @@ from .release import (
     Step,
     UnsupportedQuery,
     fingerprint,
-    former,
 )
 from .workload import (
     HALF,
@@ -45,9 +43,9 @@ from .workload import (
 )
 
 __all__ = [
-    "ALL", "ELSEWHERE", "HALF", "MISSING_RULE", "OPEN", "AnsweredOtherwise", "Anywhere", "Axes", "Below",
+    "ALL", "ELSEWHERE", "HALF", "MISSING_RULE", "OPEN", "Anywhere", "Axes", "Below",
     "Brackets", "Cells", "Counted", "Cuts", "EstimatedTable", "Evidence", "FirstInterval", "Grouped", "Groups",
     "IntervalFound", "Need", "Needs", "Plan", "Plans", "Prefixes", "PrivacyStatement", "Range", "Ranks", "Release",
     "Setting", "Shares", "Single", "Step", "Strategy", "Table", "TableEstimator", "UnsupportedQuery", "Way",
-    "Workload", "fingerprint", "former", "needed",
+    "Workload", "fingerprint", "needed",
 ]  # fmt: skip

@@ -27,17 +27,11 @@ from ..queries import Query
 # A stored answer is found by the fingerprint of its plan, a charge by that of its question. Both name what decides the
 # release: kinds, fields and values. Words that people read, forecasts, and fields that were added later and say nothing
 # are left out, so that another wording, a better forecast or a new option leaves paid answers where they are. A class
-# or
-# a field that is renamed keeps its stored name in `STORED`.
-#
-# Version 1 was the SHA-256 of a `repr`; `former` writes that text again, as long as what it says is the same.
+# or a field that is renamed changes fingerprints, and the ledgers of a release hold these.
 
 
-VERSION = 2
-STORED: Mapping[str, str] = {"Tier": "Level", "ThresholdComparison": "Comparison"}
-"""Names of classes, and of fields as ``Class.field``, under which they are stored if they are called otherwise now."""
-FORMER: Mapping[str, str] = {"PartitionQuery.turn": "look", "ThresholdAnswers.comparisons": "looks"}
-"""Names that fields had in version 1."""
+VERSION = 1
+"""The form of the canonical JSON: another form has other fingerprints."""
 WORDS = frozenset({"measured_in"})
 """Fields that people read, and nothing else."""
 KIND = "is"
@@ -88,41 +82,18 @@ def _plain(fact: Any) -> Any:
 
 def _named(fact: Any) -> dict[str, Any]:
     """The kind of a dataclass and its fields, but for words and for later fields that say nothing."""
-    kind = type(fact).__name__
     named = {
-        STORED.get(f"{kind}.{each.name}", each.name): _plain(found) if isinstance(found, Enum) else found
+        each.name: _plain(found) if isinstance(found, Enum) else found
         for each in fields(fact)
         for found in (getattr(fact, each.name),)
         if (each.repr or each.metadata.get("told")) and each.name not in WORDS and not _says_nothing(each, fact)
     }
-    return {KIND: STORED.get(kind, kind), **named}
+    return {KIND: type(fact).__name__, **named}
 
 
 def _says_nothing(each: Field[Any], fact: Any) -> bool:
     """Tell whether a field was left out, and its default is nothing at all: none, no text, no part, 0 or false."""
     return each.default is not MISSING and not each.default and getattr(fact, each.name) == each.default
-
-
-def former(fact: Any) -> str:
-    """The text of version 1: what `repr` wrote when fields had the names of that time."""
-    if isinstance(fact, tuple) and not hasattr(fact, "_fields"):
-        return f"({', '.join(map(former, fact))}{',' if len(fact) == 1 else ''})"
-    if isinstance(fact, tuple):
-        named = (f"{name}={former(getattr(fact, name))}" for name in fact._fields)  # type: ignore[attr-defined]
-        return f"{_stored(type(fact))}({', '.join(named)})"
-    if not is_dataclass(fact) or isinstance(fact, type) or not hasattr(type(fact).__repr__, "__wrapped__"):
-        return repr(fact)
-    kind = type(fact)
-    named = (
-        f"{FORMER.get(f'{kind.__name__}.{each.name}', each.name)}={former(getattr(fact, each.name))}"
-        for each in fields(fact)
-        if each.repr
-    )
-    return f"{_stored(kind)}({', '.join(named)})"
-
-
-def _stored(kind: type) -> str:
-    return STORED.get(kind.__qualname__, kind.__qualname__)
 
 
 # A turn of a question, and the facts that are public before the first turn.
@@ -195,11 +166,6 @@ class Plan:
             self._made.append(fingerprint(self.query, self.loss, self.adjacency, self.law))
         return self._made[0]
 
-    @property
-    def former_fingerprint(self) -> str:
-        """The digest by which ledgers of before found this plan."""
-        return sha256(former(self).encode()).hexdigest()
-
 
 class Plans(tuple[Plan, ...]):
     """The plans of a question, turn by turn.
@@ -215,10 +181,6 @@ class Plans(tuple[Plan, ...]):
         made = super().__new__(cls, plans)
         made.notes = tuple(notes)
         return made
-
-
-class AnsweredOtherwise(Refused):
-    """A request was answered under another plan than that which is made now: perhaps of an earlier version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,11 +214,14 @@ class Release:
 
     @classmethod
     def from_json(cls, text: str, plan: Plan, allotment: Allotment) -> Release:
-        """The release that was stored, if it answers `plan`."""
+        """The release that was stored.
+
+        Raises:
+            ValueError: it answers another plan.
+        """
         stored = json.loads(text)
-        if stored["plan"] != plan.fingerprint and stored["plan"] != plan.former_fingerprint:
-            said = f"{allotment.request!r} was answered under another plan; ask under a new request"
-            raise AnsweredOtherwise("request", said)
+        if stored["plan"] != plan.fingerprint:
+            raise Refused("request", f"{allotment.request!r} was answered under another plan; ask under a new request")
         return cls(plan, tuple(stored["values"]), allotment, stored["seeded"], reasons=tuple(stored.get("reasons", ())))
 
     def __post_init__(self) -> None:

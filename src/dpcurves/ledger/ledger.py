@@ -23,8 +23,8 @@ from .stream_state import Standing, find_notes, find_standing, find_ticks, keep_
 
 Result = TypeVar("Result")
 
-Asked = tuple[str, str, str, int | None, tuple[tuple[str, str], ...]]
-"""Purpose, request, hash, number of units, and ids with hashes of earlier versions: the fields of a `Charge`."""
+Asked = tuple[str, str, str, int | None]
+"""Purpose, request, hash and number of units: the fields of a `Charge`."""
 
 
 class Ledger:
@@ -132,7 +132,6 @@ class Ledger:
 
     def charge(
         self, dataset: str, loss: PrivacyLoss, *, purpose: str, request: str, binding: str, units: int | None,
-        before: Sequence[str] = (),
     ) -> Grant:  # fmt: skip
         """Spend `loss` once per `request`; a retry gets the grant of the first time. Durable once it returns.
 
@@ -143,7 +142,6 @@ class Ledger:
             request: An id of the question, unique in the ledger.
             binding: 64 hexadecimal digits: a hash of question, loss and the facts of the dataset.
             units: The number of units under replace-one, where it is public; else None.
-            before: Hashes of the same that earlier versions wrote: what was charged under them is found.
 
         Raises:
             BudgetExceeded: more is asked than is left. Nothing was written.
@@ -153,8 +151,7 @@ class Ledger:
                 its seal back, and edits grants so that they add up to it, is found by `verify` alone. An error that
                 leaves open whether the charge was written has a note that says under which request to ask again.
         """
-        known = tuple((request, each) for each in before)
-        return self._charge(dataset, loss, (purpose, request, binding, units, known), None)
+        return self._charge(dataset, loss, (purpose, request, binding, units), None)
 
     def allow(
         self, allowance: Allowance, together: Together = Together.WITHIN, event: verification.Event | None = None
@@ -188,7 +185,7 @@ class Ledger:
 
     def charge_for(
         self, member: Member, dataset: str, loss: PrivacyLoss, *, purpose: str, binding: str, units: int | None,
-        only_if: verification.Condition = verification.always, before: Sequence[str] = (),
+        only_if: verification.Condition = verification.always,
     ) -> Grant:  # fmt: skip
         """Spend `loss` for one analyst of a project: of the analyst's allowance, the project's and the cap, or of none.
 
@@ -202,8 +199,7 @@ class Ledger:
                 what was paid from it.
         """
         request = member.request(dataset, loss, binding)
-        known = tuple((member.request(dataset, loss, each), each) for each in before)
-        return self._charge(dataset, loss, (purpose, request, binding, units, known), member, only_if)
+        return self._charge(dataset, loss, (purpose, request, binding, units), member, only_if)
 
     def remaining(self, dataset: str, member: Member) -> Remaining:
         """The loss that one analyst of one project may still spend.

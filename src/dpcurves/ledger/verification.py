@@ -94,7 +94,6 @@ class Charge:
         request: The id under which it is asked.
         binding: A hash of question, loss and dataset: what the id stands for.
         units: The number of units, where it is public.
-        before: Ids and hashes that stood for the same in ledgers of earlier versions.
 
     Raises:
         ValueError: a text that cannot be stored, or a number of units where there is none.
@@ -106,7 +105,6 @@ class Charge:
     request: str
     binding: str
     units: int | None
-    before: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         accounts.require_text("purpose", self.purpose)
@@ -125,16 +123,14 @@ class Charge:
         Raises:
             ValueError: something else was asked under it, or the grant was changed without the key.
         """
-        hashes = {self.binding, *(binding for _, binding in self.before)}
-        for request in dict.fromkeys((self.request, *(request for request, _ in self.before))):
-            row = chain.first(GRANTS, select(GRANTS).where(GRANTS.c.request == request))
-            if row is None:
-                continue
-            if (row["dataset"], _loss(row)) != (self.account.dataset, self.loss) or row["binding"] not in hashes:
-                rule = f"{self.request!r} was used for another question; give a new one or leave it out"
-                raise Refused("request", rule)
-            return grant_of(row)
-        return None
+        row = chain.first(GRANTS, select(GRANTS).where(GRANTS.c.request == self.request))
+        if row is None:
+            return None
+        asked = self.account.dataset, self.loss, self.binding
+        if (row["dataset"], _loss(row), row["binding"]) != asked:
+            rule = f"{self.request!r} was used for another question; give a new one or leave it out"
+            raise Refused("request", rule)
+        return grant_of(row)
 
     def require_same_units(self, chain: Chain) -> None:
         """Refuse another number of units than the dataset had before: its records have changed.

@@ -3,7 +3,6 @@ from .choice import (
     adaptively,
     asked_by,
     at_once,
-    formerly,
     look_at,
     names_in,
     note_on,
@@ -14,6 +13,6 @@ from .choice import (
 from .partitions import Bisection, GrownPartition, QuantileCuts
 
 __all__ = [
-    "FIND", "Bisection", "GrownPartition", "QuantileCuts", "adaptively", "asked_by", "at_once", "formerly",
-    "look_at", "names_in", "note_on", "note_on_uncounted", "notes_on_price", "unlisted_of",
+    "FIND", "Bisection", "GrownPartition", "QuantileCuts", "adaptively", "asked_by", "at_once", "look_at",
+    "names_in", "note_on", "note_on_uncounted", "notes_on_price", "unlisted_of",
 ]  # fmt: skip

@@ -268,15 +268,6 @@ def adaptively(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]
     return _met(ADAPTIVELY, workload, setting)
 
 
-def formerly(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
-    """The strategy of `adaptively` in earlier versions: for answers that were paid then, and are read again.
-
-    Raises:
-        TypeError: it is no workload of ours.
-    """
-    return _met(FORMERLY, workload, setting)
-
-
 def _met(ways: Mapping[type[Workload[Any]], Made], workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
     if type(workload) not in ways:
         raise WrongKind("question", f"one of the workloads of dpcurves is needed, not a {type(workload).__name__}")
@@ -299,7 +290,4 @@ AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
 ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
     **AT_ONCE, Prefixes: prefixes.refined, Ranks: ranks.found, Groups: ranks.cut_and_measured, Table: grown,
     Anywhere: range_search.found, Range: range_search.looked_for,
-})  # fmt: skip
-FORMERLY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
-    **ADAPTIVELY, Prefixes: prefixes.formerly, Ranks: ranks.formerly,
 })  # fmt: skip

@@ -41,8 +41,8 @@ from ..queries.query import MOST_DOUBLINGS
 # questions may use it, or any other, and lose what they pay.
 
 
-LOOK, FORMER_LOOK = Fraction(1, 6), Fraction(1, 8)
-"""The share of the loss that finds the bound; and the share that it had in earlier versions.
+LOOK = Fraction(1, 6)
+"""The share of the loss that finds the bound.
 
 The best bound of a histogram leaves out few units: the one more record of each that a larger bound keeps is worth its
 noise while, of r cells, more than r times the noise of a cell have so many. For 8 cells at a share s these are
@@ -227,8 +227,8 @@ def least_expected(errors: Sequence[tuple[float, FloatArray]]) -> int:
     return bounds()[int(np.argmin(total))]
 
 
-def described(release: Release, rows: int, share: Fraction = LOOK) -> RowBound:
-    """A bound, with the share of the records that it leaves out; it was found by a share of the loss."""
+def described(release: Release, rows: int) -> RowBound:
+    """A bound, with the share of the records that it leaves out."""
     counts = _noisy(release)
     sizes = likely(counts.sums, counts.noise, counts.cells)
     found = np.flatnonzero((sizes.units > 0).mean(axis=0) > 1 / 2)
@@ -236,7 +236,7 @@ def described(release: Release, rows: int, share: Fraction = LOOK) -> RowBound:
     low, high = _interval(counts, rows, most)
     kept = (sizes.units * np.minimum(sizes.records, rows)).sum(axis=1, keepdims=True)
     left = 1 - float(np.median(kept / sizes.whole))
-    return RowBound(rows, share, min(max(left, low), high), (low, high), most)
+    return RowBound(rows, LOOK, min(max(left, low), high), (low, high), most)
 
 
 class _Counts(NamedTuple):

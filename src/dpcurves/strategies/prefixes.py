@@ -553,13 +553,6 @@ def _refined(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
     return (yield from one_table(workload, setting))
 
 
-def formerly(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
-    """Ask as earlier versions did, along the whole grid, and in one turn with a hint that records are spread."""
-    if workload.way is None and workload.hint is Hint.SPREAD:
-        return Counted.last_of([(yield Step(CountQuery(workload.axes, Read.PREFIXES, workload.hint), ALL))])
-    return (yield from refined(replace(workload, around=(), split=False), setting))
-
-
 def is_worth_closing_in(axis: Axis, workload: Prefixes, setting: Setting) -> bool:
     """Tell whether counts close in on a few quantiles. A function of public facts alone.
 

@@ -55,7 +55,6 @@ class Finer(NamedTuple):
 
 COUNTING = Fraction(1, 100)
 """The part of the loss that counts records where their number is private."""
-FORMER_COUNTING = Fraction(1, 50)
 CUTS_SHARE = Fraction(1, 5)
 MOST_LEVELS = 8
 """The most halvings of scores by cuts."""
@@ -102,7 +101,7 @@ def found(workload: Ranks, setting: Setting) -> Strategy[Counted]:
     """
     if workload.cuts is Cuts.FIXED:
         return (yield from fixed(workload, setting))
-    records, before, left = yield from _records(workload, setting, COUNTING)
+    records, before, left = yield from _records(workload, setting)
     signal = records_over_noise(records, setting)
     if not before and signal < FEW:
         return (yield from _counted(workload, _cells(workload.score, (), EVEN), before, left))
@@ -115,14 +114,14 @@ def found(workload: Ranks, setting: Setting) -> Strategy[Counted]:
 
 
 def _records(
-    workload: Ranks, setting: Setting, part: Fraction
+    workload: Ranks, setting: Setting
 ) -> Generator[Step, Release, tuple[float, tuple[Release, ...], Fraction]]:
     """The number of records, what was paid to count them where it is private, and what is left of the loss."""
     if setting.adjacency.total is not None:
         return float(setting.adjacency.total), (), ALL
     whole = Axis(workload.score.column, workload.score.grid.cut([]))
-    counted = yield Step(CountQuery((workload.classes, whole), Read.CELLS), part)
-    return float(Evidence.of(counted).unbiased.sum()), (counted,), ALL - part
+    counted = yield Step(CountQuery((workload.classes, whole), Read.CELLS), COUNTING)
+    return float(Evidence.of(counted).unbiased.sum()), (counted,), ALL - COUNTING
 
 
 def require_cuttable(score: Axis) -> None:
@@ -133,18 +132,6 @@ def require_cuttable(score: Axis) -> None:
     """
     if score.slots > MOST_COUNTED:
         raise UnsupportedQuery("grid", f"at most {MOST_COUNTED} cells are counted one by one, got {score.slots}")
-
-
-def formerly(workload: Ranks, setting: Setting) -> Strategy[Counted]:
-    """Ask as earlier versions did, without a look, after a count for a fiftieth: for answers that were paid then."""
-    if workload.cuts is Cuts.FIXED:
-        return (yield from fixed(workload, setting))
-    records, before, left = yield from _records(workload, setting, FORMER_COUNTING)
-    if not before and records_over_noise(records, setting) < FEW:
-        return (yield from _counted(workload, _cells(workload.score, (), EVEN), before, left))
-    cuts = yield Step(_query(workload.score, workload.cuts, max(levels_for(records, setting), 1)), CUTS_SHARE)
-    score = pieces_between(workload.score, cuts.values)
-    return (yield from _counted(workload, score, (*before, cuts), left - CUTS_SHARE))
 
 
 def looked(

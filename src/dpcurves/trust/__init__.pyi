@@ -1,6 +1,6 @@
 from .base import Planner, TrustModel, conversation
-from .central import Central, Curator, Formerly
+from .central import Central, Curator
 
 __all__ = [
-    "Central", "Curator", "Formerly", "Planner", "TrustModel", "conversation",
+    "Central", "Curator", "Planner", "TrustModel", "conversation",
 ]  # fmt: skip

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 from math import prod
 from typing import TYPE_CHECKING
 
 from ..arguments import Refused, WrongKind
-from ..conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload, fingerprint, former
+from ..conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload, fingerprint
 from ..ledger import Allotment
 from ..mechanisms import AUTO, Choice, Lazy, Mechanism, draw_reasons, with_reasons
 from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import MOST_COUNTED, Query
-from ..strategies import adaptively, at_once, formerly
+from ..strategies import adaptively, at_once
 from .base import Answer, require
 
 if TYPE_CHECKING:
@@ -122,22 +121,7 @@ def _open(query: Query, memory: Memory, randomness: Randomness) -> None:
     begun = memory.keep(first) if query == query.paid_as else memory.recall(list(first))
     if begun.keys() != first.keys():
         raise Refused("memory", "what was opened under this request is not remembered; ask under a new request")
-    before = int(sha256(former(query.paid_as).encode()).hexdigest()[:_DIGITS], 16)
-    if begun[PAID] not in (paid, before):
+    if begun[PAID] != paid:
         raise Refused("memory", "something else was opened under this request; ask under a new request")
     if begun[SEEDED] != seeded:
         raise Refused("randomness", "this request began with another kind, seeded or not; go on with the same kind")
-
-
-@dataclass(frozen=True, slots=True)
-class Formerly(Central):
-    """The central model as earlier versions planned it, for requests that were answered under such a plan.
-
-    Formal guarantees: those of `Central`; a request that is read again is paid for already, and its shares are those
-    that were paid.
-    """
-
-    def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """In the turns that earlier versions asked for."""
-        meet = formerly if isinstance(self.mechanism, Choice) else at_once
-        return meet(workload, Setting(loss, adjacency))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from os import PathLike
 from typing import Any, Protocol, cast, runtime_checkable
 from warnings import warn
@@ -159,7 +158,7 @@ class _Stream:
         """
         if not self.randomness.seeded:
             return self.randomness
-        return Randomness(Randomness.keyed(self.seed, f"{self.name} {self.former_binding} {tick}").octets, seeded=True)
+        return Randomness(Randomness.keyed(self.seed, f"{self.name} {self.binding} {tick}").octets, seeded=True)
 
     @property
     def schedule(self) -> Schedule:
@@ -175,12 +174,6 @@ class _Stream:
     def binding(self) -> str:
         """The identifier of the stream in the ledger."""
         return fingerprint(self.plan.fingerprint, self.schedule, self.intake.fields)
-
-    @property
-    def former_binding(self) -> str:
-        """The identifier of the stream in ledgers of earlier versions."""
-        facts = (self.plan.former_fingerprint, repr(self.schedule), repr(self.intake.fields))
-        return sha256("\n".join(facts).encode()).hexdigest()
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -209,7 +202,6 @@ class _Stream:
         try:
             return ledger.charge(
                 self.name, loss, purpose=purpose, request=self.request, binding=self.binding, units=None,
-                before=(self.former_binding,),
             )  # fmt: skip
         except Refused as refused:
             if refused.argument != "request":
