@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from dpcurves.arrays import FloatArray
+from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.curves.question import labels
-from dpcurves.forecasts.expected_errors import OF_SLOW, ForecastKind, named_column
+from dpcurves.data import Categories
+from dpcurves.forecasts.expected_errors import OF_SLOW, ForecastKind, Table, named_column
 from dpcurves.forecasts.reference_laws import CLASSES, along
 from dpcurves.forecasts.true_readings import LEVEL, Columns, answers
 from dpcurves.privacy import Neighbours, PrivacyLoss
@@ -24,45 +25,89 @@ from .uplift import UpliftQuestion
 
 EXACT = PrivacyLoss.pure(10**9)
 FIRST = "the first number, mean error"
-_TRUE: list[tuple[Any, Columns, float]] = []
-"""The last table and its number: all answers about it have one truth."""
 
 
-def _columns(question: Any, drawn: Any) -> dict[str, Any]:
-    """Scores of two classes, and what other columns are made of them; groups of several classes follow each other."""
-    bits, score = np.asarray(drawn[0]), np.asarray(drawn[1], dtype=np.float64)
-    way = np.arange(len(bits)) % 16 / 16
-    other, turn = (score + way) / 2, np.arange(len(bits)) % 4
-    match type(question).__name__:
-        case "ModelPairQuestion":
-            return {
-                question.label: np.array(labels(question.label, question.pos_label, question.neg_label).values)[bits],
-                named_column(question.first): along(question.grid, score),
-                named_column(question.second): along(question.other, other),
-            }
-        case "UpliftQuestion":
-            outcome = labels(question.outcome, question.good, question.bad, ("bad", "good"))
-            treatment = labels(question.treatment, question.treated, question.untreated, ("untreated", "treated"))
-            return {
-                question.outcome: np.array(outcome.values)[bits],
-                named_column(question.score): along(question.grid, score),
-                question.treatment: np.array(treatment.values)[turn % 2],
-            }  # fmt: skip
-        case "QuantileForecastsQuestion":
-            return {name: along(question.grid, score) for name in question.errors}
-        case "PredictedObservedQuestion":
-            return {
-                named_column(question.predicted): along(question.grid, score),
-                question.observed: along(question.observed_grid, other),
-            }
-    kinds = np.minimum(bits + (turn == 0), question.label.slots - 1)
-    found = {question.label.column: np.array(question.label.values)[kinds]}
-    if hasattr(question, "score"):
-        return {**found, named_column(question.score): along(question.grid, score)}
-    found |= {name: along(question.grid, _turned(score, place)) for place, name in enumerate(question.scores)}
+class _Drawn(NamedTuple):
+    """What a law drew, of which the columns of each kind of question are made.
+
+    Attributes:
+        classes: 0 or 1, a record.
+        score: A score of the class, from 0 to 1.
+        other: Another score, that goes along with it.
+        quarter: The record's number modulo 4, by which groups of several kinds follow each other.
+    """
+
+    classes: IntArray
+    score: FloatArray
+    other: FloatArray
+    quarter: IntArray
+
+    @classmethod
+    def of(cls, drawn: Any) -> _Drawn:
+        classes, score = np.asarray(drawn[0]), np.asarray(drawn[1], dtype=np.float64)
+        number = np.arange(len(classes))
+        return cls(classes, score, (score + number % 16 / 16) / 2, number % 4)
+
+
+def _columns_of_pair(question: ModelPairQuestion, drawn: Any) -> dict[str, Any]:
+    """Labels, and the scores of both models."""
+    records, names = _Drawn.of(drawn), labels(question.label, question.pos_label, question.neg_label).values
+    return {
+        question.label: np.array(names)[records.classes],
+        named_column(question.first): along(question.grid, records.score),
+        named_column(question.second): along(question.other, records.other),
+    }
+
+
+def _columns_of_uplift(question: UpliftQuestion, drawn: Any) -> dict[str, Any]:
+    """Outcomes, scores, and a treatment of every other record."""
+    records = _Drawn.of(drawn)
+    outcome = labels(question.outcome, question.good, question.bad, ("bad", "good"))
+    treatment = labels(question.treatment, question.treated, question.untreated, ("untreated", "treated"))
+    return {
+        question.outcome: np.array(outcome.values)[records.classes],
+        named_column(question.score): along(question.grid, records.score),
+        question.treatment: np.array(treatment.values)[records.quarter % 2],
+    }
+
+
+def _columns_of_quantile_forecasts(question: QuantileForecastsQuestion, drawn: Any) -> dict[str, Any]:
+    """Errors of all forecasts: the same ones."""
+    return {name: along(question.grid, _Drawn.of(drawn).score) for name in question.errors}
+
+
+def _columns_of_predictions(question: PredictedObservedQuestion, drawn: Any) -> dict[str, Any]:
+    """Predicted numbers, and observed ones that go along with them."""
+    records = _Drawn.of(drawn)
+    return {
+        named_column(question.predicted): along(question.grid, records.score),
+        question.observed: along(question.observed_grid, records.other),
+    }
+
+
+def _labels_of_several(label: Categories, records: _Drawn) -> dict[str, Any]:
+    """Labels of three classes: a quarter of the records is of the next one."""
+    kinds = np.minimum(records.classes + (records.quarter == 0), label.slots - 1)
+    return {label.column: np.array(label.values)[kinds]}
+
+
+def _columns_of_ordered_classes(question: OrderedClassesQuestion, drawn: Any) -> dict[str, Any]:
+    """Labels of three classes, and one score."""
+    records = _Drawn.of(drawn)
+    score = {named_column(question.score): along(question.grid, records.score)}
+    return {**_labels_of_several(question.label, records), **score}
+
+
+def _columns_of_several_classes(question: SeveralClassesQuestion, drawn: Any) -> dict[str, Any]:
+    """Labels of three classes, a score of each class, and what is predicted with which confidence, if that is asked."""
+    records, label = _Drawn.of(drawn), question.label
+    columns = _labels_of_several(label, records)
+    columns |= {name: along(question.grid, _turned(records.score, place)) for place, name in enumerate(question.scores)}
     if question.predicted is not None:
-        found[question.predicted] = np.array(question.label.values)[np.minimum(bits, question.label.slots - 1)]
-    return found if question.confidence is None else {**found, question.confidence: along(question.groups, score)}
+        columns[question.predicted] = np.array(label.values)[np.minimum(records.classes, label.slots - 1)]
+    if question.confidence is not None:
+        columns[question.confidence] = along(question.groups, records.score)
+    return columns
 
 
 def _features(question: Any, drawn: Any) -> dict[str, Any]:
@@ -79,12 +124,14 @@ def _turned(score: FloatArray, place: int) -> FloatArray:
     return score if place % 2 else 1 - score
 
 
-def _error(question: Any, found: CountedNumbers, records: Columns) -> float:
+def _exact(question: Any, records: Columns) -> CountedNumbers:
+    """The numbers of these records: an answer with next to no noise."""
+    return cast(CountedNumbers, next(answers(question, records, EXACT, Neighbours.ADD_REMOVE, 1)))
+
+
+def _error(question: Any, found: CountedNumbers, exact: CountedNumbers) -> float:
     name = str(found.names[0])
-    if not (_TRUE and _TRUE[0][0] == found.question and _TRUE[0][1] is records):
-        exact = next(answers(found.question, records, EXACT, Neighbours.ADD_REMOVE, 1))
-        _TRUE[:] = [(found.question, records, exact.value(name))]
-    off = abs(found.value(name) - _TRUE[0][2])
+    off = abs(found.value(name) - exact.value(name))
     return float(off) if np.isfinite(off) else 0.5
 
 
@@ -93,15 +140,18 @@ def _half(found: CountedNumbers, population: bool) -> float:
     return (high - low) / 2 if np.isfinite(high - low) else 1.0
 
 
-FORECAST = ForecastKind(CLASSES, _columns, _error, FIRST, _half, "the first number", rehearsals=OF_SLOW)
+def _forecast(columns: Callable[[Any, Any], Table]) -> ForecastKind:
+    return ForecastKind(CLASSES, columns, _error, FIRST, _half, "the first number", rehearsals=OF_SLOW, truth=_exact)
+
+
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
-        **dict.fromkeys(
-            (
-                ModelPairQuestion, OrderedClassesQuestion, PredictedObservedQuestion, QuantileForecastsQuestion,
-                SeveralClassesQuestion, UpliftQuestion,
-            ), FORECAST,
-        ),
-        PairwiseScorerQuestion: FORECAST._replace(columns=_features),
+        ModelPairQuestion: _forecast(_columns_of_pair),
+        OrderedClassesQuestion: _forecast(_columns_of_ordered_classes),
+        PairwiseScorerQuestion: _forecast(_features),
+        PredictedObservedQuestion: _forecast(_columns_of_predictions),
+        QuantileForecastsQuestion: _forecast(_columns_of_quantile_forecasts),
+        SeveralClassesQuestion: _forecast(_columns_of_several_classes),
+        UpliftQuestion: _forecast(_columns_of_uplift),
     }
-)  # fmt: skip
+)

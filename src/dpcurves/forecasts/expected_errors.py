@@ -65,11 +65,13 @@ class ForecastKind(NamedTuple):
         traced: The curve of an answer, and the ends of its band or intervals at `LEVEL`; None: no picture of a curve.
         labels: The names of both axes of its picture.
         joined: Whether its points are joined to a curve.
+        truth: What records say, which takes longer than an answer: computed once a table, and passed to `error` in the
+            place of the records. None: `error` is passed these.
     """
 
     laws: Mapping[str, Callable[[np.random.Generator, int], Any]]
     columns: Callable[[Any, Any], Table]
-    error: Callable[[Any, Any, Columns], float]
+    error: Callable[[Any, Any, Any], float]
     words: str
     half: Half | None = None
     width: str = ""
@@ -79,6 +81,7 @@ class ForecastKind(NamedTuple):
     traced: Callable[[Any], Traced] | None = None
     labels: tuple[str, str] = ("", "")
     joined: bool = True
+    truth: Callable[[Any, Columns], Any] | None = None
 
 
 def _numbers(question: Any, places: FloatArray) -> Table:
@@ -255,7 +258,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         ),
         curves.VerifyQuestion: ForecastKind(
             EFFECTS, _with_effect, read.of_verification, "share of subsets that confirm, mean error",
-            read.half_of_each, "the share", quarter, OF_ONE_NUMBER, MORE_WIDTHS,
+            read.half_of_each, "the share", quarter, OF_ONE_NUMBER, MORE_WIDTHS, truth=read.confirmed,
         ),
         curves.Histogram2DQuestion: ForecastKind(POINTS, _points, read.of_plane, CORNERS),
         curves.ResidualPlotQuestion: ForecastKind(RESIDUALS, _residuals, read.of_residual_plot, CORNERS),
@@ -511,11 +514,12 @@ def forecast(
         tables = [dict(law(draw, size)) for _ in range(most)]
         for number, table in enumerate(tables):
             _size(table)
+            truth = table if kind.truth is None else kind.truth(question, table)
             answered = answers(question, table, loss, adjacency, int(draw.integers(2**31)))
             for place, curve in enumerate(islice(answered, len(range(number, times, most)))):
                 known = kind.half is not None and place < -(-alone * kind.widths // most)
                 halves = (kind.half(curve, False), kind.half(curve, True)) if kind.half and known else (nan, nan)
-                told.append((kind.error(question, curve, table), *halves))
+                told.append((kind.error(question, curve, truth), *halves))
                 if kind.traced is not None and place == 0:
                     traces.append(kind.traced(curve))
                 if progress is not None:

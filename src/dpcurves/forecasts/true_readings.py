@@ -57,23 +57,14 @@ def answers(
             opened.close()
 
 
-_CONFIRMED: list[tuple[curves.VerifyQuestion, Mapping[str, Any], int]] = []
-"""The last table whose subsets were judged: all answers about it have one truth, which takes many fits."""
-
-
 def confirmed(question: curves.VerifyQuestion, table: Mapping[str, Any]) -> int:
     """In how many subsets public records confirm a claim: the subsets are those of `answers`."""
-    for asked, of, count in _CONFIRMED:
-        if asked == question and of is table:
-            return count
     (plan,) = rehearse(question, PrivacyLoss.pure(1), Neighbours.ADD_REMOVE.among(EACH_RECORD, None))
     records = open_records(table, unit=EACH_RECORD, key=KEY)
     try:
-        count = records.confirmed(cast("SubsetQuery", plan.query))
+        return records.confirmed(cast("SubsetQuery", plan.query))
     finally:
         records.close()
-    _CONFIRMED[:] = [(question, table, count)]
-    return count
 
 
 class _Reply:
@@ -154,10 +145,9 @@ def of_plane_bounds(question: Any, found: curves.PlaneBounds, records: Columns) 
     return float(np.mean([of_bounds(asked, each, records) for asked, each in both]))
 
 
-def of_verification(question: curves.VerifyQuestion, found: curves.Verification, records: Columns) -> float:
+def of_verification(question: curves.VerifyQuestion, found: curves.Verification, exact: int) -> float:
     """Absolute error of the share of these subsets that confirm the claim: the released count less its noise."""
-    exact = confirmed(question, records) / question.subsets
-    return abs(found.share - exact)
+    return abs(found.share - exact / question.subsets)
 
 
 def of_roc(question: Any, curve: curves.ROC | curves.SmoothAuc, records: Columns) -> float:
