@@ -168,8 +168,6 @@ class ByChance:
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))"
 WAIT = 60.0
-FOLDED = 1
-"""The version of files whose names are all folded, too."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +176,7 @@ class Kept:
 
     Formal guarantees: for each task and person there is one report, whoever asks how often: asked a thousand times, the
     aggregator sees one draw of the randomiser, and averages nothing. It is written before it is given out. Names that
-    differ in case, compatible characters or spaces are one person's, also those that earlier versions kept.
+    differ in case, compatible characters or spaces are one person's.
 
     Attributes:
         path: The file; made when it is needed first.
@@ -200,7 +198,6 @@ class Kept:
         person = folded(person)
         with self._opened() as store:
             store.execute("BEGIN IMMEDIATE")
-            _fold_names(store)
             found = store.execute("SELECT report FROM kept WHERE task = ? AND person = ?", (task, person)).fetchone()
             if found is not None:
                 store.execute("COMMIT")
@@ -220,14 +217,3 @@ class Kept:
             raise Refused(
                 "kept", "the file of reports can not be used: it is locked, damaged or of another kind"
             ) from None
-
-
-def _fold_names(store: sqlite3.Connection) -> None:
-    """Enter the reports of a file of an earlier version under folded names, too: of several the first that was made."""
-    (version,) = store.execute("PRAGMA user_version").fetchone()
-    if version >= FOLDED:
-        return
-    rows = store.execute("SELECT task, person, report FROM kept ORDER BY rowid").fetchall()
-    new = ((task, folded(person), report) for task, person, report in rows)
-    store.executemany("INSERT OR IGNORE INTO kept VALUES (?, ?, ?)", new)
-    store.execute(f"PRAGMA user_version = {FOLDED}")

