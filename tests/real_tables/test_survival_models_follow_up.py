@@ -25,7 +25,8 @@ def ask(table: dict[str, Any], times: dp.Grid, epsilon: str = "1", **more: Any) 
     question = dp.SurvivalModelQuestion("s", "t", "e", times, groups=3, **more)
     loss, chance = dp.PrivacyLoss.pure(epsilon), dp.Randomness.from_seed(3)
     with dp.Session(table, budget=loss, adjacency=dp.REPLACE_ONE, randomness=chance) as session:
-        return session.ask(question, loss)
+        model: SurvivalModel = session.ask(question, loss)
+        return model
 
 
 TO_14 = dp.Grid(0, 14, cells=7)
