@@ -60,8 +60,9 @@ KILLED, ON_THE_WAY = 2, "calibration"
 YEARS = dp.Grid(0, 14, cells=56, outside=dp.Outside.APART)
 CHAINS = dp.Categories("chains", ("high", "other"))
 SURVIVAL = dp.SurvivalQuestion("years", "died", YEARS, by=CHAINS)
-RUN = 4
-"""So many counts of cells that lie side by side are looked for in a log: fewer may be there by chance."""
+RUN = 10
+"""Distinct numbers in a run of counts that is looked for in a log: four are there by chance now and then, for the noise
+of small counts takes few values."""
 WORD = 2**32
 """Counts and their noise are far below this; a masked word is as likely to be anything up to its square."""
 
@@ -373,16 +374,20 @@ def search(console: Console, sites: Sites, question: Any, epsilon: str) -> None:
     vectors = [vector for vector in made if has_run(vector.tobytes(), vector)]  # in a log that has them they are found
     seen = sum(has_run(whole, vector) for vector in vectors)
     exact = [exact_counts(sites, number, question, epsilon) for number in range(len(sites.tables))]
-    counts = sum(has_run(whole, vector) for vector in [*exact, np.sum(exact, axis=0)])
+    exact.append(np.sum(exact, axis=0))
+    are_found = all(has_run(vector.tobytes(), vector) for vector in exact)
+    counts = sum(has_run(whole, vector) for vector in exact)
     masked = np.concatenate([words_of(octets) for kind, octets in log if kind == MASKED])
     small = int(np.sum((masked < WORD) | (masked > -WORD % 2**64)))
     released = sum(b'"answers": [[' in octets for kind, octets in log if kind == ASKED)
     console.print(
         f"The coordinator of the {sites.name} wrote down {len(log)} messages, {len(whole) / 1e3:,.0f} kB: exact counts "
-        f"of {counts} of {len(exact) + 1} tables are in them, noisy sums of {seen} of {len(vectors)} that sites made, "
+        f"of {counts} of {len(exact)} tables are in them, noisy sums of {seen} of {len(vectors)} that sites made, "
         f"and {small} of {len(masked):,} masked words are small; it read the total's noisy sums {released} times."
     )
-    if counts or seen or small or not vectors:
+    if not (vectors and are_found):
+        raise SystemExit("what is looked for has no run of numbers that could be found")
+    if counts or seen or small:
         raise SystemExit("what nobody may see was seen")
 
 
@@ -402,14 +407,22 @@ def exact_counts(sites: Sites, number: int, question: Any, epsilon: str) -> NDAr
 
 
 def has_run(log: bytes, vector: NDArray[np.uint64]) -> bool:
-    """Search a log for numbers that stand side by side in a vector: as words, or in decimals."""
-    for start in range(0, len(vector) - RUN + 1, RUN):
-        run = vector[start : start + RUN]
-        if np.unique(run).size == RUN:  # equal ones, such as zeros of empty cells, tell nothing
-            signed = run.view(np.int64).tolist()
-            if run.astype("<u8").tobytes() in log or ", ".join(map(str, signed)).encode() in log:
-                return True
+    """Search a log for runs of numbers that stand side by side in a vector: as words, or in decimals."""
+    for run in runs_of(vector):
+        signed = run.view(np.int64).tolist()
+        if run.astype("<u8").tobytes() in log or ", ".join(map(str, signed)).encode() in log:
+            return True
     return False
+
+
+def runs_of(vector: NDArray[np.uint64]) -> Iterator[NDArray[np.uint64]]:
+    """Cut a vector into runs, each just long enough for `RUN` distinct numbers: zeros of empty cells tell nothing."""
+    start, distinct = 0, set[int]()
+    for place, number in enumerate(vector.tolist(), 1):
+        distinct.add(number)
+        if len(distinct) == RUN:
+            yield vector[start:place]
+            start, distinct = place, set()
 
 
 def words_of(message: bytes) -> NDArray[np.uint64]:

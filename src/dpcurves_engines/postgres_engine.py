@@ -46,7 +46,7 @@ class StreamedEngine(DuckEngine):
         super().__init__(_source(link, table), unit, key)
         self._link, self._table, self._data_key = link, table, key
         self.moment = moment_of(link, table)
-        self._state = TableState(link, table)
+        self._state = TableState(link, table, key)
 
     def state(self) -> int | None:
         """A number of the state of the table."""
@@ -368,7 +368,7 @@ class PostgresEngine(PostgresProver):
         self._key = hmac.digest(key, b"rows ranked by PostgreSQL", "sha256")
         self._proven: set[Grid] = set()
         self.moment: int | None = moment_of(link, table)
-        self._state = TableState(link, table)
+        self._state = TableState(link, table, key)
         self._require_able()
 
     def __repr__(self) -> str:
@@ -556,9 +556,9 @@ def moment_of(link: Link, table: Table) -> int:
     return _number_of((link.rows(_SERVER), link.rows(_SNAPSHOT), table.oid))
 
 
-def _number_of(facts: object) -> int:
-    """A number below 2**60 for facts."""
-    return int(sha256(repr(facts).encode()).hexdigest()[:15], 16)
+def _number_of(facts: object, key: bytes = b"") -> int:
+    """Return a number below 2**60 for facts: a hash of them, under a key where one is given."""
+    return int(hmac.new(key, repr(facts).encode(), sha256).hexdigest()[:15], 16)
 
 
 class TableState:
@@ -569,11 +569,15 @@ class TableState:
     committed elsewhere. Views have no such columns, and a role that may read some columns alone does not see them:
     there is no number.
 
+    The number is a hash under the key of the data set: whoever reads it in a ledger, and guesses the versions of the
+    rows, cannot check the guess, which would tell how many rows there are.
+
     The table is read through once, and only if somebody asks.
     """
 
-    def __init__(self, link: Link, table: Table) -> None:
+    def __init__(self, link: Link, table: Table, key: bytes) -> None:
         self._link, self._table = link, table
+        self._key = hmac.digest(key, b"state of a table of PostgreSQL", "sha256")
         self._number: int | None = None
         self._is_known = False
 
@@ -585,6 +589,7 @@ class TableState:
         if not self._is_known:
             if self._link.rows(_HAS_VERSIONS, (self._table.oid,)) == [(True,)]:
                 versions = self._link.rows(_VERSIONS.format(self._table.name))
-                self._number = _number_of((self._link.rows(_SERVER), self._table.oid, versions))
+                facts = self._link.rows(_SERVER), self._table.oid, versions
+                self._number = _number_of(facts, self._key)
             self._is_known = True
         return self._number

@@ -321,14 +321,15 @@ def command(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path) -> 
     return without(folder, seen)
 
 
-# Engines: what their servers write down, or are sent. The moment of a table is taken as one: it is the number of the
-# server's last transaction, or names of files, and stands in the ledger's own database alone.
+# Engines: what their servers write down, or are sent. The moment and the state of a table are taken as one: they are
+# hashes of the server's last transactions and of the transactions that wrote the rows, or of names of files, and stand
+# in the ledger's own database alone. What the server is asked for them is compared.
 
 
 @contextmanager
 def one_moment() -> Iterator[None]:
-    """Take all moments of tables for one."""
-    places = ("postgres_engine", "moment_of"), ("spark_engine", "_moment_of_facts")
+    """Take all moments and states of tables for one."""
+    places = ("postgres_engine", "_number_of"), ("spark_engine", "_moment_of_facts")
     with ExitStack() as stack:
         for module, name in places:
             there = import_module(f"dpcurves_engines.{module}")

@@ -35,15 +35,17 @@ TABLE = {
 FEW = {name: each[:40] for name, each in TABLE.items()}
 FOUR = dp.Grid(0, 1, cells=4)
 APART = FOUR.with_outside(dp.Outside.APART)
+TYPED = dp.Categories("late", ("0", "1"))
+"""Labels as a command reads them: text, unless they are declared numbers."""
 TABLES: dict[str, tuple[dp.Categories | None, tuple[Axis | dp.Categories, ...], dp.Grid]] = {
-    "pair": (LATE, (Axis("near", FOUR),), FOUR),
-    "order": (dp.Categories("kind", (0, 1, 2)), (), FOUR),
-    "gain": (dp.Categories("mailed", (0, 1)), (LATE,), FOUR),
-    "both": (None, (Axis("near", FOUR),), FOUR),
+    "pair": (TYPED, (Axis("near", APART),), APART),
+    "order": (dp.Categories("kind", ("0", "1", "2")), (), APART),
+    "gain": (dp.Categories("mailed", ("0", "1")), (TYPED,), APART),
+    "both": (None, (Axis("near", APART),), APART),
     "looks": (None, (Axis("near", APART),), APART),
-    "horizon": (LATE, (Axis("near", APART),), FOUR),
+    "horizon": (TYPED, (Axis("near", APART),), APART),
     "arms": (WARD, (LATE,), APART),
-    "error": (None, (), FOUR),
+    "error": (None, (), APART),
 }
 """Tables of several columns, of which `x` is the last."""
 
@@ -193,12 +195,28 @@ OF_TABLES = (
 """Questions about several columns in the words in which a file is asked, and the tasks that count their tables."""
 UNANSWERED = {
     "delayed-entry": (
-        ("arms", "--entry", "near", "--time", "x", "--event", "late", "--grid", "0:1:4", "--by", "ward=a,b,c"),
+        (
+            "arms",
+            "--entry",
+            "near",
+            "--time",
+            "x",
+            "--event",
+            "late",
+            "--censored",
+            "number:0",
+            "--came",
+            "number:1",
+            "--grid",
+            "0:1:4",
+            "--by",
+            "ward=a,b,c",
+        ),
         "; the question needs ward (3 categories) by near (4 cells from 0 to 1, values outside apart)\n",
     ),
     "several-classes": (
         ("order", "--label", "kind", "--classes", "0,1,2", "--scores", "x,near,late", "--grid", "0:1:4"),
-        "; the question needs kind (3 categories) by near (4 cells from 0 to 1)\n",
+        "; the question needs kind (3 categories) by near (4 cells from 0 to 1, values outside apart)\n",
     ),
     "pairwise-scorer": (
         ("both", "--label", "late", "--features=x=0:1", "--features=near=0:1"),
@@ -252,6 +270,18 @@ def test_a_question_that_needs_more_than_one_table_is_refused_in_one_line(pair: 
     result = RUN.invoke(APP, ["ask", kind, "--task", str(pair.folder / f"{task}.json"), *ticket, *words])
     assert (result.exit_code != 0, result.stdout, result.stderr.count("\n")) == (True, "", 1), result.output
     assert line in result.stderr
+
+
+def test_a_label_that_is_text_here_and_a_number_there_is_refused_by_both_names(pair: Federation) -> None:
+    """They print alike; so the line says which is declared a number, and how that is typed."""
+    typed = UNANSWERED["delayed-entry"][0]
+    words = [each.removeprefix("number:") for each in typed[1:]]
+    ticket = ("--ticket", str(pair.file(pair.tasks["arms"], "analyst-1")))
+    result = RUN.invoke(APP, ["ask", "delayed-entry", "--task", str(pair.folder / "arms.json"), *ticket, *words])
+    assert result.exit_code != 0
+    assert "the task counts another column, grid or label: " in result.stderr
+    assert " by late (number:0, number:1) by x " in result.stderr.partition("; the question needs ")[0]
+    assert " by late ('0', '1') by x " in result.stderr.partition("; the question needs ")[2]
 
 
 def test_what_a_task_does_not_count_is_refused_in_one_line(pair: Federation) -> None:

@@ -267,6 +267,8 @@ class Task(SharedTask):
         if not self.beside and _all_apart(query.axes) == _all_apart(self.axes):
             raise UnsupportedQuery("question", APART_ONLY if self.grid.outside is Outside.CLAMPED else CLAMPED_ONLY)
         counted, asked = (" by ".join(map(_words_of, axes)) for axes in (self.axes, query.axes))
+        if counted == asked:  # of the same columns other cells or labels
+            counted, asked = (" by ".join(map(_labels_of, axes)) for axes in (self.axes, query.axes))
         rule = f"the task counts another column, grid or label: {counted}; the question needs {asked}"
         raise UnsupportedQuery("question", rule)
 
@@ -347,6 +349,18 @@ def _words_of(axis: Axis | Categories) -> str:
         return f"{axis.column} ({axis.slots} categories)"
     apart = ", values outside apart" if axis.grid.outside is Outside.APART else ""
     return f"{axis.column} ({axis.grid.cells} cells from {axis.grid.lower:g} to {axis.grid.upper:g}{apart})"
+
+
+def _labels_of(axis: Axis | Categories) -> str:
+    """Return the words for a column with all its labels: numbers as a command declares them, texts in quotes.
+
+    >>> _labels_of(Categories("late", (0, 1))), _labels_of(Categories("late", ("0", "1")))
+    ('late (number:0, number:1)', "late ('0', '1')")
+    """
+    if isinstance(axis, Axis):
+        return _words_of(axis)
+    labels = (repr(value) if isinstance(value, str) else f"number:{value}" for value in axis.values)
+    return f"{axis.column} ({', '.join(labels)})"
 
 
 def _all_apart(axes: tuple[Axis | Categories, ...]) -> tuple[Axis | Categories, ...]:
