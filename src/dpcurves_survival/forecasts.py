@@ -171,7 +171,14 @@ def _model_columns(question: Any, drawn: Any) -> dict[str, Any]:
             question.event: np.array(values)[bits]}  # fmt: skip
 
 
+def _half_of_area(found: SurvivalModel, population: bool) -> float:
+    return read.half(found.auc.interval(LEVEL, population=population))
+
+
 def _model_error(question: Any, found: SurvivalModel, records: Columns) -> float:
+    """Absolute error of the area; of what is not known, half its interval."""
+    if np.isnan(found.auc.value):
+        return _half_of_area(found, False)
     came = np.where(np.asarray(records[question.event]) == question.came, 1, 0)
     columns, kinds = {**records, question.event: came}, Categories(question.event, (0, 1))
     sides = (question.event, kinds), (question.time, question.times), (question.score, found.scores)
@@ -184,9 +191,7 @@ def _model_error(question: Any, found: SurvivalModel, records: Columns) -> float
 
 
 OF_MODELS = ForecastKind(
-    CLASSES, _model_columns, _model_error, AREA,
-    lambda found, population: read.half(found.auc.interval(LEVEL, population=population)),
-    "the area", quarter, OF_ONE_AREA,
+    CLASSES, _model_columns, _model_error, AREA, _half_of_area, "the area", quarter, OF_ONE_AREA,
 )  # fmt: skip
 
 

@@ -123,7 +123,9 @@ class Quantiles(Covered):
         if "grid" in question:
             return cls(p, Searched.from_json(opened.evidence, opened.privacy))
         prefixes = cls.CURVE.EVIDENCE.from_json(opened.evidence["releases"], read_grid(question), question)
-        return cls(p, cls.CURVE.along(prefixes, question["label"], opened.privacy))
+        # The notes stand in the file. A reading that nothing was granted for had none when it was written.
+        read = cls.CURVE.along if opened.privacy.grant else cls.CURVE.rehearsed
+        return cls(p, read(prefixes, question["label"], opened.privacy))
 
     def _summary(self) -> list[tuple[str, str]]:
         return quantile_rows(self.curve, self.p)

@@ -331,7 +331,7 @@ class Expected(NamedTuple):
 
     Attributes:
         records: What the records are like.
-        error: The mean over rehearsals.
+        error: The mean over rehearsals; in one whose number is not known, the error is half of its interval.
         standard_error: Its own, by the number of rehearsals.
         half_width: How far the 95% interval that is printed reaches to a side, for these records: the mean over
             rehearsals. NaN where there is none.

@@ -151,8 +151,10 @@ def of_verification(question: curves.VerifyQuestion, found: curves.Verification,
 
 
 def of_roc(question: Any, curve: curves.ROC | curves.SmoothAuc, records: Columns) -> float:
-    """Absolute error of the area under the curve, against the exact scores."""
+    """Absolute error of the area under the curve, against the exact scores; of what is not known, half its interval."""
     score, positive = _scores(question, records)
+    if isinstance(curve, curves.ROC) and np.isnan(curve.auc):
+        return half(curve.auc_interval(LEVEL))
     return abs(curve.auc - _area(score, positive))
 
 
@@ -163,9 +165,12 @@ def of_calibration(question: Any, curve: curves.Calibration, records: Columns) -
 
 
 def of_binned_residuals(question: Any, curve: curves.BinnedResiduals, records: Columns) -> float:
-    """Mean absolute error of the mean residuals, each bin with the weight of its records."""
+    """Mean absolute error of the mean residuals, each bin with the weight of its records.
+
+    Of a mean residual that is not known, half of all that it can be.
+    """
     score, positive = _scores(question, records)
-    return _mean_error(curve.edges, score, positive - score, curve.residual)
+    return _mean_error(curve.edges, score, positive - score, curve.residual, unknown=1.0)
 
 
 def of_scores(question: Any, scores: curves.Scores, records: Columns) -> float:
@@ -300,14 +305,24 @@ def _area(score: FloatArray, positive: FloatArray) -> float:
     return won / pairs if pairs else 0.5
 
 
-def _mean_error(edges: FloatArray, score: FloatArray, value: FloatArray, said: FloatArray) -> float:
-    """The mean of values in groups of scores beside what was said of it, weighted by records."""
+def _mean_error(
+    edges: FloatArray, score: FloatArray, value: FloatArray, said: FloatArray, *, unknown: float = nan
+) -> float:
+    """The mean of values in groups of scores beside what was said of it, weighted by records.
+
+    Args:
+        edges: Where the groups lie, (groups + 1,).
+        score, value: Those of the records.
+        said: The mean of each group; NaN where it is not known.
+        unknown: The error of what is not known.
+    """
     within = (score >= edges[0]) & (score <= edges[-1])
     group = np.minimum(np.searchsorted(edges, score[within], side="right") - 1, len(said) - 1)
     count = np.bincount(group, minlength=len(said))
     summed = np.bincount(group, weights=value[within], minlength=len(said))
     truth = summed / np.maximum(count, 1)
-    return float(count @ np.abs(said - truth) / max(int(count.sum()), 1))
+    errors = np.where(np.isnan(said), unknown, np.abs(said - truth))
+    return float(count @ errors / max(int(count.sum()), 1))
 
 
 def _mean_at_corners(said: FloatArray, truth: FloatArray) -> float:
