@@ -9,7 +9,6 @@ from by_hand import answer, both
 from kinds import DATA, POPULATIONS, Case, FloatArray
 
 from dpcurves.curves import CDF, CdfQuestion, HistogramQuestion, QuantilesQuestion
-from dpcurves.data import Grid
 from dpcurves.privacy import PrivacyLoss
 
 P = (0.1, 0.25, 0.5, 0.9)
@@ -22,24 +21,26 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
     population, grid = POPULATIONS[case.data]
     sample = sampled(case, seed)
     loss, adjacency, table = PrivacyLoss.pure(case.epsilon), both(case.units)[case.adjacency], {"x": sample}
-    truth = {False: _below(sample, grid), True: _below(population, grid)}
+    truth = {False: _below(sample, grid.edges), True: _below(population, grid.edges)}
     quantiles = {False: _quantiles(sample), True: _quantiles(population)}
     found = answer(QuantilesQuestion("x", grid, P), table, loss, adjacency, seed)
     curve = found.curve
     assert isinstance(curve, CDF)
+    # The cells of quantiles are split at zero and round numbers: the curve has more edges than the grid.
+    split_truth = {False: _below(sample, curve.x), True: _below(population, curve.x)}
     bins, bars = curve.histogram(10), answer(HistogramQuestion("x", grid), table, loss, adjacency, seed)
     counts = answer(CdfQuestion("x", grid, at=AT), table, loss, adjacency, seed)
     for whom, population_too in (("records", False), ("population", True)):
-        shares = truth[population_too]
+        shares, split_shares = truth[population_too], split_truth[population_too]
         lower, upper = curve.band(level, population=population_too)
-        yield f"band, {whom}", _within(np.stack([lower, upper], axis=1), shares)
+        yield f"band, {whom}", _within(np.stack([lower, upper], axis=1), split_shares)
         ends = found.intervals(level, population=population_too)
         yield f"quantiles, {whom}", all(_within(ends, each) for each in quantiles[population_too])
         alone = np.array([curve.quantile_interval(P[1], level, population=population_too)])
         held = all(_within(alone, each[1:2]) for each in quantiles[population_too])
         yield f"one quantile of a curve, {whom}", held
-        at = grid.nearest_edge(bins.x)
-        yield f"bins, {whom}", _within(bins.intervals(level, population=population_too), np.diff(shares[at]))
+        at = np.abs(curve.x - bins.x[:, np.newaxis]).argmin(axis=1)
+        yield f"bins, {whom}", _within(bins.intervals(level, population=population_too), np.diff(split_shares[at]))
         cells = np.diff(shares) * case.units
         yield f"histogram, {whom}", _within(bars.intervals(level, population=population_too), cells)
         ends = np.stack(counts.band(level, population=population_too), axis=1)
@@ -102,9 +103,9 @@ def _within(ends: FloatArray, truth: FloatArray) -> bool:
     return bool(((ends[:, 0] <= truth + rounding) & (truth <= ends[:, 1] + rounding)).all())
 
 
-def _below(values: FloatArray, grid: Grid) -> FloatArray:
-    """Shares below the edges of a grid that clamps what lies outside."""
-    shares = np.searchsorted(np.sort(values), grid.edges) / len(values)
+def _below(values: FloatArray, edges: FloatArray) -> FloatArray:
+    """Shares below the edges of cells that clamp what lies outside."""
+    shares = np.searchsorted(np.sort(values), edges) / len(values)
     shares[0], shares[-1] = 0.0, 1.0
     return shares
 

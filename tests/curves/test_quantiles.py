@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -106,7 +107,11 @@ def test_what_is_counted_apart_is_beyond_the_ends() -> None:
     found = answer(QuantilesQuestion("x", grid, (0.1, 0.9)), {"x": INCOMES}, PrivacyLoss.pure(1), both(5000)[1], 3)
     assert found.cells.tolist() == [[-np.inf, 1000], [30_000, np.inf]]
     assert found.x.tolist() == [1000, 30_000]
-    assert found.notes == ()
+    (note,) = found.notes
+    shares = re.search(r"outside of 1,000 to 30,000 \((\d+)% below, (\d+)% above\), by the released counts", note)
+    assert shares is not None
+    true = 100 * np.array([np.mean(INCOMES < 1000), np.mean(INCOMES >= 30_000)])
+    assert np.abs(np.array(shares.groups(), dtype=float) - true).max() < 1  # percent: half is rounding, noise 0.1
 
 
 def test_the_least_and_the_greatest_record_may_lie_outside_of_a_grid_that_clamps() -> None:

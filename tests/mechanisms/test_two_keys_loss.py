@@ -67,12 +67,20 @@ def test_tiny_neighbours_lose_at_most_what_was_paid(read: Read, adjacency: Adjac
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_sums_by_two_columns_lose_at_most_what_was_paid(adjacency: Adjacency) -> None:
     loss = PrivacyLoss.pure("0.7")
-    steps = conversation(QUESTIONS["summary"], loss, adjacency, Central())
-    first = next(steps)
-    asked_next = steps.send(Release.rehearsed(AUTO.plan(first.query, loss * first.share, adjacency))).query
-    assert isinstance(asked_next, SumQuery)
-    small = SumQuery(asked_next.axes, half=1)  # the loss depends on the noise over `half` alone
-    law = AUTO.plan(small, loss, adjacency).law
-    assert isinstance(law, NoisySums)
     assert loss.epsilon is not None
-    assert worst_loss(small, law, adjacency) <= loss.epsilon
+    steps = conversation(QUESTIONS["summary"], loss, adjacency, Central())
+    step, spent, queries = next(steps), Fraction(0), list[CountQuery | SumQuery]()
+    while not queries or not isinstance(queries[-1], SumQuery):  # values beyond the bounds, counts, sums
+        query = step.query
+        assert isinstance(query, CountQuery | SumQuery)
+        queries.append(query)
+        small = SumQuery(query.axes, half=1) if isinstance(query, SumQuery) else query  # a loss is by noise over `half`
+        law = AUTO.plan(small, loss * step.share, adjacency).law
+        assert isinstance(law, NoisySums)
+        worst = worst_loss(small, law, adjacency)
+        assert worst <= loss.epsilon * step.share
+        spent += worst
+        if isinstance(query, CountQuery):
+            step = steps.send(Release.rehearsed(AUTO.plan(query, loss * step.share, adjacency)))
+    assert [type(query) for query in queries] == [CountQuery, CountQuery, SumQuery]
+    assert spent <= loss.epsilon
