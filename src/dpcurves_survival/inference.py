@@ -174,7 +174,9 @@ class SamplingOfCauses(NamedTuple):
         has_event = generator.random(events.shape) < events
         at_risk = np.maximum(remained, LEAST_AT_RISK)
         waited = draw_waits(has_event, generator) / at_risk[:, None]
-        of_all = waited[:, 0] if len(hazards) == 1 else draw_waits(np.asarray(has_event.any(axis=1)), generator) / at_risk
+        of_all = (
+            waited[:, 0] if len(hazards) == 1 else draw_waits(np.asarray(has_event.any(axis=1)), generator) / at_risk
+        )
         return cls(moved, waited, of_all)
 
 
