@@ -120,6 +120,7 @@ def values_of(seed: int, records: tuple[int, ...] = RECORDS) -> FloatArray:
 
 
 ON_VALUES = Grid(0, 100, cells=50)
+ON_SPLIT = Grid(0, 100, cells=200)
 
 
 def labelled(seed: int, records: tuple[int, ...] = RECORDS) -> dict[str, FloatArray]:
@@ -163,6 +164,21 @@ def whole_values(seed: int, last: int) -> tuple[str, ...]:
 
 def in_few_cells(seed: int) -> tuple[str, ...]:
     return notes_of(CdfQuestion("x", Grid(0, 10_000, cells=1_000)), {"x": values_of(seed, (3_000, 30_000)) / 4}, seed)
+
+
+def of_quartiles(column: str, grid: Grid) -> dp.QuantilesQuestion:
+    return dp.QuantilesQuestion(column, grid, (0.25, 0.5, 0.75))
+
+
+def listed_groups(seed: int, *, empty: bool) -> tuple[str, ...]:
+    """Notes of a curve of each group that partition selection found; or one of the groups has no values."""
+    values, generator = values_of(seed, (3_000, 30_000)), np.random.default_rng([seed, 10])
+    names = np.array(["a", "b", "c"])[generator.integers(0, 3, len(values))]
+    values = np.where(names == "c", np.nan, values) if empty else values
+    loss, adjacency = PrivacyLoss.pure(1, "1e-6"), (dp.ADD_REMOVE, dp.REPLACE_ONE)[seed % 2]
+    terms = {"budget": loss, "adjacency": adjacency, "randomness": dp.Randomness.from_seed(seed)}
+    with warnings.catch_warnings(action="ignore"), dp.Session({"g": names, "x": values}, **terms) as session:
+        return tuple(session.ask(CdfQuestion("x", ON_VALUES, by=dp.Unlisted("g")), loss).privacy.notes)
 
 
 def scored(seed: int, change: Callable[[dict[str, FloatArray]], Mapping[str, Any]], kind: Any, **options: Any) -> Any:
@@ -268,6 +284,13 @@ CHECKS: Mapping[str, Check] = {
         "of the records lie in the", partial(on_values, kind=HistogramQuestion, factor=1.0),
         partial(on_values, kind=HistogramQuestion, factor=4.0),
     ),
+    "clipped values between round numbers": Check(
+        "of the records lie", partial(on_values, kind=of_quartiles, factor=1.0, grid=ON_SPLIT),
+        partial(on_values, kind=of_quartiles, factor=4.0, grid=ON_SPLIT),
+    ),
+    "groups without counted records": Check(
+        "of which about no record is counted", partial(listed_groups, empty=False), partial(listed_groups, empty=True)
+    ),
     "values beyond the declared ones": Check(
         "of the records are read as", partial(whole_values, last=80), partial(whole_values, last=16)
     ),
@@ -356,6 +379,12 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.residuals:ResidualPlot.read": ("few records for residuals",),
     "dpcurves.curves.result:Covered._drawn_at": FACT,
     "dpcurves.curves.result:_notes_on_end_values": ("values beyond the declared ones",),
+    "dpcurves.curves.class_curves:Confusion.read": NUMBER,
+    "dpcurves.curves.scores:Scores.calibration": NUMBER,
+    "dpcurves.strategies.choice:note_on_uncounted": ("groups without counted records",),
+    "dpcurves_judging.model_pairs:_notes_on_thresholds": FACT,
+    "dpcurves_judging.rates_by_group:GroupRates.privacy": NUMBER,
+    "dpcurves.curves.result:_notes_on_split_cells": ("clipped values between round numbers",),
     "dpcurves.curves.result:_notes_on_few_cells": ("few cells",),
     "dpcurves.curves.result:notes_on_classes": ("class without records",),
     "dpcurves.curves.result:notes_on_dependence": FACT,

@@ -341,7 +341,7 @@ def _population_of_trial(setting: Setting) -> dict[str, float]:
 
 
 def exact_of_population(setting: Setting) -> dict[str, float]:
-    """The same numbers of the population."""
+    """Return the exact numbers of the population that a setting is drawn from."""
     return _population_of_trial(setting._replace(records=0))
 
 

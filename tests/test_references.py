@@ -27,7 +27,7 @@ PATH = re.compile(
     r"`((?:[\w.-]+/)+[\w-]+\.(?:py|pyi|md|json|toml|yml|R|css|js)|(?:src|docs|tests|benchmarks)/[\w./-]*)`"
 )
 PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b|_[A-Z]{3,}\b")
-"""As in `curves/NAME.py`: the reader puts a name there."""
+"""A name such as that in `curves/NAME.py`: the reader puts a name there."""
 EXAMPLES = {"analyses/wages.sql"}
 """Files that a page tells the reader to write."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

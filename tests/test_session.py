@@ -126,7 +126,7 @@ def test_beyond_the_budget_nothing_is_asked() -> None:
         (
             {"x": X, "y": X > 0.5},
             dp.HosmerLemeshowQuestion("y", "x", pos_label="yes", neg_label="no"),
-            "^pos_label: 'yes' is no number, but 'y' holds numbers$",
+            "^pos_label: 'yes': column `y` is BOOLEAN in the schema; write true or false$",
         ),
         (
             {"x": X, "y": WORDS},

@@ -203,7 +203,7 @@ class ScoredGroups:
 
     @cached_property
     def _noisy_at_risk(self) -> FloatArray:
-        """The same where noise is added once more, (2, draws, cells)."""
+        """Plausible numbers at risk where noise is added once more, (2, draws, cells)."""
         return self._smooth(self.at_risk[:, None] + self.noise_of_records)
 
     @cached_property
@@ -255,8 +255,8 @@ class ScoredGroups:
 
         Args:
             log_ratio: The logarithm of the hazard of the first group over that of the second.
-            events: Of both groups, (2, ..., cells).
-            at_risk: Of both groups, (2, ..., cells).
+            events: Events of both groups, (2, ..., cells).
+            at_risk: Records at risk of both groups, (2, ..., cells).
         """
         return self._in_blocks(events[0] - events.sum(axis=0) * share_of_first(log_ratio, at_risk))
 
@@ -350,7 +350,7 @@ def expected_of_first(
 
     Args:
         log_ratio: The logarithm of the ratio.
-        events: Of both groups, (2, cells).
+        events: Events of both groups, (2, cells).
         most: At risk if all that leave in a cell leave after its events, (2, cells).
         fewest: At risk if they leave before, (2, cells).
         order: -1: the most, all of the second group first; 1: the fewest; 0: events are tied.

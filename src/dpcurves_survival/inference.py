@@ -107,7 +107,7 @@ class Sampling(NamedTuple):
     Fay, Brittain and Proschan 2013). Just before the next event the true share is lowest: an event more is counted.
 
     Attributes:
-        increments: Of each cell, (draws, cells).
+        increments: Increments of each cell, (draws, cells).
         next_event: What an event more would add, from no cell on to the next event the same one, (draws, cells).
     """
 
@@ -146,7 +146,7 @@ def draw_waits(has_event: BoolArray, generator: np.random.Generator) -> FloatArr
 class SamplingOfCauses(NamedTuple):
     """Draws of what sampling adds to hazards of causes, for the population.
 
-    As in `Sampling`; parts of those at risk that have an event of each cause have a Dirichlet law.
+    Draws are as in `Sampling`; parts of those at risk that have an event of each cause have a Dirichlet law.
 
     Attributes:
         hazards: What is added to the hazard of each cause in each cell, (draws, causes, cells).
@@ -163,7 +163,7 @@ class SamplingOfCauses(NamedTuple):
         """Draw what sampling adds.
 
         Args:
-            hazards: Of each cause, about right, with a sum between 0 and 1, (causes, cells).
+            hazards: Hazards of each cause, about right, with a sum between 0 and 1, (causes, cells).
             records: Records at risk, at least 1, (draws, cells).
             generator: For simulation over public numbers alone.
         """
@@ -174,7 +174,9 @@ class SamplingOfCauses(NamedTuple):
         has_event = generator.random(events.shape) < events
         at_risk = np.maximum(remained, LEAST_AT_RISK)
         waited = draw_waits(has_event, generator) / at_risk[:, None]
-        of_all = waited[:, 0] if len(hazards) == 1 else draw_waits(np.asarray(has_event.any(axis=1)), generator) / at_risk
+        of_all = (
+            waited[:, 0] if len(hazards) == 1 else draw_waits(np.asarray(has_event.any(axis=1)), generator) / at_risk
+        )
         return cls(moved, waited, of_all)
 
 

@@ -51,7 +51,7 @@ class Estimate:
         scale: Along which axis it is drawn: share, share with an event, difference of shares, time, difference of
             times, ratio, people or cumulative hazard.
         least, most: Between which it lies in any case.
-        parts: Of a difference of two groups, what it is the difference of: it is not known if one of them is not.
+        parts: The readings that a difference of two groups is the difference of: it is not known if one of them is not.
     """
 
     words: str
@@ -249,7 +249,7 @@ def restricted_mean(curve: Survival, until: float) -> Estimate:
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
     >>> lived = dp.survival([2.5, 6.5] * 900, [1, 1] * 900, grid=grid, **spent)
-    >>> mean = restricted_mean(lived, 10)
+    >>> mean = restricted_mean(lived, 7)
     >>> bool(abs(mean.value - 4.5) < 0.3), mean.interval(0.95)[0] < 4.5 < mean.interval(0.95)[1]
     (True, True)
     """

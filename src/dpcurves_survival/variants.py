@@ -820,7 +820,7 @@ class IntervalCensoredQuestion:
     >>> question = dp.IntervalCensoredQuestion("without", "with", dp.Values(range(1, 6)))
     >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
     ...     curve = session.ask(question, dp.PrivacyLoss.pure(1))
-    >>> bool(curve.y[5] < 0.1)
+    >>> bool(curve.y[3] < 0.1)
     True
     """
 

@@ -22,7 +22,7 @@ from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import PartitionQuery, PrefixQuery, Read, RegionQuery, SumQuery
 
 REASONS = 3
-"""As many of the reasons: neighbours with more differ no more."""
+"""The number of reasons that are counted: neighbours with more differ no more."""
 PLANS: dict[str, tuple[Any, Any]] = {
     "flat": (Flat(), counts(1, 2, Read.CELLS)),
     "rows": (Flat(), counts(2, 2, Read.CELLS)),

@@ -148,7 +148,7 @@ def test_a_new_note_is_found(tmp_path: Path) -> None:
     "name", ["missing records", "clipped values", "values beyond the declared ones", "few cells", "scores outside"]
 )
 def test_notes_appear_where_they_must_and_not_on_ordinary_data(name: str) -> None:
-    """Of 40 ordinary releases none may have the note: of a note that 1 of 10,000 has, 1 in 250 tests fails."""
+    """None of 40 ordinary releases may have the note: of a note that 1 of 10,000 has, 1 in 250 tests fails."""
     alarms = alarms_of_notes.count_alarms(name, 40, 4)
     assert (alarms.ordinary, alarms.alarming) == (0, 4)
 

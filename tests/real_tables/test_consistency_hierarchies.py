@@ -92,7 +92,7 @@ def test_totals_that_cross_add_up_and_stay_near() -> None:
 
 
 def test_whole_parts_are_the_nearest_ones_where_all_can_be_tried() -> None:
-    """Of two groups of two parts: no other whole parts with their totals are nearer in parts and totals together."""
+    """In two groups of two parts, no other whole parts with their totals are nearer in parts and totals together."""
     draw = np.random.default_rng(3)
     group = [np.array([0, 0, 1, 1])]
     for _ in range(40):

@@ -47,7 +47,7 @@ def found(price: dp.PrivacyLoss, table: Any, by: Any) -> tuple[Any, str]:
 
 @pytest.mark.parametrize("part", range(4))
 def test_a_plan_at_any_loss_is_made_or_refused(part: int) -> None:
-    """Of each question at the ends of losses and of numbers of records."""
+    """Forecasts and answers of each question at the ends of losses and of numbers of records."""
     for place in range(part, len(QUESTIONS), 4):
         question = QUESTIONS[place]
         if isinstance(question, dp.RocQuestion) and question.cuts is dp.Cuts.FIXED:

@@ -116,7 +116,7 @@ def unknown_of(result: Any) -> tuple[int, int]:
 
 @pytest.mark.parametrize("part", range(4))
 def test_no_number_stands_where_nothing_is_known(part: int) -> None:
-    """Of 30 people at epsilon 0.1, of an empty class, of nobody, and of equal models."""
+    """Results of 30 people at epsilon 0.1, of an empty class, of nobody, and of equal models."""
     cases = (
         (table(30, 1), "0.1", True), (table(300, 2, empty=True), "1", False), (table(0, 3), "1", True),
         (table(300, 5, alike=True), "0.02", False),
@@ -131,7 +131,7 @@ def test_no_number_stands_where_nothing_is_known(part: int) -> None:
 
 
 def test_ordinary_tables_have_their_numbers() -> None:
-    """Of 300 people at epsilon 1 with both classes at most 1 % of the single numbers are not known."""
+    """With 300 people of both classes at epsilon 1 at most 1 % of the single numbers are not known."""
     unknown = every = 0
     asked: list[Any] = [
         dp.ScoresQuestion("y", "x"), dp.RocQuestion("y", "x"), dp.CalibrationQuestion("y", "x", groups=4),

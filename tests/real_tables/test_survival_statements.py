@@ -119,7 +119,7 @@ def test_after_the_last_event_nothing_is_open() -> None:
 
 
 def count_held_bands(records: int, events: int, releases: int) -> int:
-    """Of how many releases the band at level 0.9 for the population holds the law that records are drawn from."""
+    """In how many releases the band at level 0.9 for the population holds the law that records are drawn from."""
     total, held, months = -np.log(1 - events / records), 0, np.arange(13)
     true = np.exp(-total * months / 12)
     for seed in range(releases):
@@ -175,7 +175,7 @@ def test_declared_values_leave_no_order_open_for_the_log_rank_test() -> None:
 
 
 def test_who_enters_at_a_declared_value_is_not_at_risk_for_its_events() -> None:
-    """As `survfit(Surv(start, stop, event))` and `lifelines` have it; entries come first if that is asked for."""
+    """`survfit(Surv(start, stop, event))` and `lifelines` order ties so; entries come first if that is asked for."""
     rows = np.array([(0, 3, 1), (0, 5, 1), (0, 8, 0), (3, 6, 1), (3, 9, 1), (5, 9, 0)] * 50, dtype=float)
     trial = {"from": rows[:, 0], "t": rows[:, 1], "e": rows[:, 2].astype(int)}
     for ties in ("after", "before"):

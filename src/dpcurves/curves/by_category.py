@@ -399,7 +399,8 @@ def by_words(by: By) -> str:
     >>> by_words((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))
     ' by sex, ward'
     """
-    return f" by {', '.join(columns_of(by))}" if by else ""
+    names = () if by is None else columns_of(by)
+    return f" by {', '.join(names)}" if names else ""
 
 
 def hint_of(hint: object) -> Hint | None:

@@ -673,7 +673,7 @@ def whole_parts(parts: FloatArray, groups: Sequence[IntArray], most: int | None 
 
     Args:
         parts: Numbers of parts, which may be negative, (parts,).
-        groups: Of each table of totals, the number of the total that each part is in.
+        groups: For each table of totals, the number of the total that each part is in.
         most: The largest number of all together; None: there is none.
 
     >>> whole_parts(np.array([1.4, 1.4, 1.4, -0.2]), [np.array([0, 0, 0, 1])]).tolist()

@@ -25,7 +25,7 @@ LEAST_SHARE = 0.01
 FOLLOWED_BEYOND = 0.5
 """The least share of times above a grid that is spoken of: a grid may well end before the follow-up does."""
 BEYOND_HORIZON = 0.95
-"""The same where a grid ends at a horizon, as for a survival model."""
+"""The least share of times above a grid that is spoken of where it ends at a horizon, as for a survival model."""
 LEFT_BEFORE = 0.2
 """The least share of exits before the first edge that is spoken of where records enter late."""
 CLIPPED = 0.05

@@ -94,7 +94,7 @@ def parse_delimiter(given: object) -> str:
     Raises:
         ValueError: it is not one character of ASCII, or is a quote or a line end.
     """
-    sign = "\t" if given == TAB else given
+    sign = "\t" if isinstance(given, str) and given == TAB else given
     if not isinstance(sign, str) or len(sign) != 1 or not sign.isascii() or sign in NO_DELIMITER:
         rule = f"one character of ASCII is needed, no quote and no line end, got {shown(given)}"
         raise Refused("delimiter", rule)

@@ -167,7 +167,7 @@ def of_calibration(question: Any, curve: curves.Calibration, records: Columns) -
 def of_binned_residuals(question: Any, curve: curves.BinnedResiduals, records: Columns) -> float:
     """Mean absolute error of the mean residuals, each bin with the weight of its records.
 
-    Of a mean residual that is not known, half of all that it can be.
+    A mean residual that is not known errs by half of all that it can be.
     """
     score, positive = _scores(question, records)
     return _mean_error(curve.edges, score, positive - score, curve.residual, unknown=1.0)

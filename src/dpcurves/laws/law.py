@@ -313,6 +313,7 @@ class Law(ABC):
         FIELDS: The fields of its own, by their names in JSON, in order.
         takes_any: True if any integers may be released; if not, they are the codes of a few choices.
         missing: Noise of the count of records that are missing, which comes last. None: it was not asked for.
+        splits_missing: True if part of the precision of `missing` may be given to counts of the reasons.
     """
 
     __slots__ = ()
@@ -320,6 +321,7 @@ class Law(ABC):
     KEY: ClassVar[str]
     FIELDS: ClassVar[Mapping[str, str]]
     takes_any: ClassVar[bool] = False
+    splits_missing: ClassVar[bool] = False
 
     if TYPE_CHECKING:
 
@@ -462,6 +464,7 @@ class NoisySums(CountLaw):
 
     __slots__ = ()
 
+    splits_missing: ClassVar[bool] = True
     is_nested: ClassVar[bool] = False
     is_convolved: ClassVar[bool] = False
 

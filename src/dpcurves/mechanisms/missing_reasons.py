@@ -8,7 +8,7 @@ from fractions import Fraction
 from ..arrays import IntArray
 from ..conversation import Plan
 from ..data import Axis, Categories
-from ..laws import Noise, NoisySums
+from ..laws import Noise
 from ..noise.randomness import Randomness
 from ..queries import Query
 from .linear import draws
@@ -37,7 +37,7 @@ def with_reasons(plan: Plan) -> Plan:
     change of one of them, whose price is as above.
     """
     law = plan.law
-    if not isinstance(law, NoisySums) or law.missing is None or not _counts_columns(plan.query):
+    if not law.splits_missing or law.missing is None or not _counts_columns(plan.query):
         return plan
     total, reasons = (_at_share(law.missing, share) for share in (1 - SHARE, SHARE))
     return replace(plan, law=replace(law, missing=total), reasons=reasons)  # type: ignore[type-var]
