@@ -76,10 +76,10 @@ class Estimate:
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """An interval for the number of these records' exact times; with `population`, for that of the population.
 
-        Noise, and for the population sampling (see `inference.SamplingOfCauses`), are simulated; events and censored
-        records of one cell may have come in any order, and anywhere inside it. The population needs independent units
-        of one record each, and censoring that does not depend on the time of the event. Where too few are at risk to
-        tell, it holds all that is possible.
+        Noise, and for the population sampling (see `dpcurves_survival.inference.SamplingOfCauses`), are simulated;
+        events and censored records of one cell may have come in any order, and anywhere inside it. The population needs
+        independent units of one record each, and censoring that does not depend on the time of the event. Where too few
+        are at risk to tell, it holds all that is possible.
         """
         low, high = self.ends(chance("level", level), population)
         if self._is_unknown:

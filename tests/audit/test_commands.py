@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 import dpcurves as dp
 from dpcurves.cli.app import Commands, build
-from dpcurves_audit import faces
+from dpcurves_audit import targets
 from dpcurves_audit.deployments import Audited
 from dpcurves_audit.feature import Failed, Reader
 from dpcurves_audit.report import Report
@@ -198,7 +198,7 @@ def test_an_audit_of_itself_names_what_it_saw_and_what_gave_no_answer(monkeypatc
 
     one = families.values([0, 1], adjacency=dp.ADD_REMOVE)
     made = [Audited("no sampler", OneSampler(refused), one, dp.PrivacyLoss.pure(1), "noise")]
-    monkeypatch.setattr(faces, "everything", lambda: iter(made))
+    monkeypatch.setattr(targets, "everything", lambda: iter(made))
     found = run("audit", "self", "--quick", "--only", "no sampler")
     assert (found.exit_code, found.output.count("NO ANSWER")) == (6, 1), found.output
 
@@ -209,7 +209,7 @@ def test_an_audit_of_itself_goes_on_behind_the_last_whole_line(tmp_path: Path, m
     def made(name: str) -> Audited:
         return Audited(name, OneSampler(lambda data: called.append(name)), one, dp.PrivacyLoss.pure(1), "noise")
 
-    monkeypatch.setattr(faces, "everything", lambda: iter([made("first"), made("second")]))
+    monkeypatch.setattr(targets, "everything", lambda: iter([made("first"), made("second")]))
     file = tmp_path / "kept.jsonl"
     words = "audit", "self", "--quick", "--effort", "0.1", "--only", "first,second", "--resume", str(file)
     assert run(*words).exit_code == 0

@@ -103,5 +103,5 @@ def test_intervals_hold_the_mean_of_all_values_and_that_of_clipped_ones(law: str
         far.append((high - low) / abs(values.mean()))
         assert "intervals of the sum and the mean are for all values" in found.notes[-1]
     assert min(held) > 10  # at 85% each, fewer come with a chance of 1.3e-6
-    # 600 values above zero leave the tail to be extrapolated from few clear counts: such intervals are honest, but wide.
+    # 600 values above zero leave the tail to be extrapolated from few clear counts: such intervals are wide.
     assert np.median(far) < (10 if law == "zero-inflated" else 3)

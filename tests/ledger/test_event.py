@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import create_engine, text
 
-from dpcurves.ledger import Account, Event, Ledger
-from dpcurves.ledger.chain import EVENTS, METADATA, Book, Key
+from dpcurves.ledger import Event, Ledger
 
 SIGNED_IN = Event("ann", "signed in", "ann")
 ASKED = Event("ann", "asked", "a CDF", "flights")
@@ -42,21 +41,6 @@ def test_an_event_that_was_changed_without_the_key_is_found(url: str, environmen
         ledger.events()
     with pytest.raises(ValueError, match="changed without the key"):
         ledger.verify()
-
-
-def test_a_ledger_from_before_there_were_events_takes_them(url: str, flights: Account, environment_key: bytes) -> None:
-    ledger = Ledger.open(url)
-    ledger.create(flights)
-    head = ledger.head()
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        connection.execute(text(f"DROP TABLE {EVENTS.name}"))
-        row = connection.execute(METADATA.tables["dpcurves_book"].select()).mappings().one()
-        Book(4, row["name"], row["key"], row["entries"], row["head"]).write(connection, Key(environment_key))
-    engine.dispose()
-    later = Ledger.open(url)
-    later.record(ASKED, lambda connection: None)
-    assert later.verify(head).entries == 2
 
 
 @pytest.mark.parametrize("wrong", [("", "a", "b"), ("a", "", "b"), ("a", "b", "c" * 201), ("a\n", "b", "c")])
